@@ -156,14 +156,14 @@ impl Extent {
         }
     }
 
-    /// An extent as it was found on the medium. It is never appended to again.
+    /// Returns an extent as it was found on the medium. It is never appended to again.
     pub(crate) fn recovered(info: &ExtentInfo) -> Self {
         let (pages, holes) = (info.pages, info.holes.clone());
         let summary = info.summary;
         Self { pages, holes, summary, sealed: true, ..Self::new(info.label) }
     }
 
-    /// Pages of its summary; without one, all of its pages.
+    /// Returns the number of pages of its summary; without one, all of its pages.
     pub(crate) fn summary_numbers(&self) -> u32 {
         self.pages - self.summary.unwrap_or(0)
     }
@@ -174,7 +174,7 @@ impl Extent {
         self.expires_first = dates.min();
     }
 
-    /// The count of live values of `table`.
+    /// Returns the count of live values of `table`.
     pub(crate) fn values_of(&mut self, table: TableId) -> &mut Live {
         let at = self.values.iter().position(|(id, _)| *id == table).unwrap_or_else(|| {
             self.values.push((table, Live::default()));
@@ -195,24 +195,24 @@ impl Extent {
         self.values.iter().any(|(_, live)| live.records > 0)
     }
 
-    /// True when it has no live value, no tombstone and no lost record to report.
+    /// Returns true when it has no live value, no tombstone and no lost record to report.
     pub(crate) fn is_dead(&self) -> bool {
         let has_records = self.has_live() || self.tombstones.records > 0;
         !has_records && !self.has_lost && self.listing.is_none()
     }
 
-    /// Bytes that cleaning has to move.
+    /// Returns the bytes that cleaning has to move.
     pub(crate) fn live_bytes(&self) -> u64 {
         let values = self.values.iter().map(|(_, live)| live.bytes).sum::<u64>();
         values + self.tombstones.bytes - self.needless_bytes
     }
 
-    /// True when it was opened in this mount, and some page of it did not land.
+    /// Returns true when it was opened in this mount, and some page of it did not land.
     pub(crate) fn gave_up_in(&self, mount: u64) -> bool {
         Sequence(self.label.epoch).mount() == mount && !self.holes.is_empty()
     }
 
-    /// True when it may be cleaned. Table pages are the business of their index.
+    /// Returns true when it may be cleaned. Table pages are the business of their index.
     pub(crate) fn is_cleanable(&self) -> bool {
         let has_records = self.label.stream != Stream::Index;
         has_records && self.sealed && !self.victim && self.in_flight == 0
@@ -257,7 +257,7 @@ impl Extents {
     }
 }
 
-/// The class that a stream's programs wait in.
+/// Returns the class that a stream's programs wait in.
 pub(crate) const fn class_of(stream: Stream) -> clock::Class {
     match stream {
         Stream::Host => clock::Class::HostWrite,

@@ -32,7 +32,7 @@ pub enum Answer<'a, T> {
 }
 
 impl<T> Answer<'_, T> {
-    /// An answer without delay.
+    /// Makes an answer that is known now.
     #[inline]
     pub const fn now(answer: T) -> Self {
         Self::Now(Some(answer))
@@ -173,7 +173,7 @@ pub struct Saved {
 /// - Equal calls give equal answers in every run: nothing depends on where memory lies, on a random
 ///   seed or on a wall clock.
 pub trait Index: Send + Sync {
-    /// The addresses of `key`'s entries, and maybe of others, the likeliest first.
+    /// Returns the addresses of `key`'s entries, and maybe of others, the likeliest first.
     fn lookup<'a>(&'a self, table: TableId, key: HashedKey<'a>) -> Answer<'a, Candidates>;
 
     /// Prefetches the memory that a lookup of `key` will touch. May do nothing.
@@ -195,8 +195,8 @@ pub trait Index: Send + Sync {
     /// Removes the key's entry at `old`. False, and no change, when there is no such entry.
     fn remove<'a>(&'a self, table: TableId, key: HashedKey<'a>, old: Address) -> Answer<'a, bool>;
 
-    /// The entries of the next keys after `from`, or of the first keys without it: at least `limit`
-    /// entries, or all that are left. `from` need not have an entry.
+    /// Returns the entries of the next keys after `from`, or of the first keys without it: at least
+    /// `limit` entries, or all that are left. `from` need not have an entry.
     ///
     /// The result has no gaps: an entry after `from` that is not returned comes after all that are.
     /// So entries whose keys the index cannot tell apart come together. Among them may be some that
@@ -209,21 +209,22 @@ pub trait Index: Send + Sync {
         limit: usize,
     ) -> Answer<'a, Vec<Address>>;
 
-    /// The addresses of the entries whose hashes are at least `from`, in the order of hashes: at
-    /// least `limit` of them, or all that are left. With them the least hash that may come after
-    /// them, or `None` at the end. Entries whose hashes the index cannot tell apart come together.
+    /// Returns the addresses of the entries whose hashes are at least `from`, in the order of
+    /// hashes: at least `limit` of them, or all that are left. With them the least hash that may
+    /// come after them, or `None` at the end. Entries whose hashes the index cannot tell apart come
+    /// together.
     ///
     /// An index that has another order, or reads the medium for its entries, returns `None`.
     fn entries_from(&self, _: TableId, _from: u64, _limit: usize) -> Option<EntriesFrom> {
         None
     }
 
-    /// The index's order of keys, in which hosts list them: total, and equal for equal keys only. A
-    /// host may go on listing at a key after years, so it never changes.
+    /// Returns the index's order of keys, in which hosts list them: total, and equal for equal keys
+    /// only. A host may go on listing at a key after years, so it never changes.
     fn compare(&self, a: &Key, b: &Key) -> Ordering;
 
-    /// True when that order is the one of hashes, and a scan looks at no more of `from` than its
-    /// hash.
+    /// Returns true when that order is the one of hashes, and a scan looks at no more of `from`
+    /// than its hash.
     fn is_by_hash(&self) -> bool {
         false
     }
@@ -231,41 +232,41 @@ pub trait Index: Send + Sync {
     /// Forgets all entries of `table`.
     fn drop_table(&self, table: TableId);
 
-    /// Entries in all tables.
+    /// Returns the number of entries in all tables.
     fn entries(&self) -> u64;
 
-    /// Bytes of memory that the index takes, at most or by a stated estimate. Reports divide it by
-    /// pairs; it is asked for now and then, and not for each command.
+    /// Returns the bytes of memory that the index takes, at most or by a stated estimate. Reports
+    /// divide it by pairs; it is asked for now and then, and not for each command.
     fn memory_bytes(&self) -> u64;
 
     /// Receives the place of its table pages. Called once, before any other function.
     fn attach(&self, _: &Arc<Tables>) {}
 
-    /// Extents that are kept for table pages on a medium of this shape, with all that is needed to
-    /// clean them.
+    /// Returns the number of extents that are kept for table pages on a medium of this shape, with
+    /// all that is needed to clean them.
     fn table_extents(&self, _: &Shape) -> u32 {
         0
     }
 
-    /// The least memory in bytes that it works with, for the keys that it has to hold; 0 when it
-    /// takes what it needs, whatever [`IndexConfig::dram_bytes`] says.
+    /// Returns the least memory in bytes that it works with, for the keys that it has to hold; 0
+    /// when it takes what it needs, whatever [`IndexConfig::dram_bytes`] says.
     fn dram_bytes_min(&self) -> u64 {
         0
     }
 
-    /// False when there is no room for an entry of `key` beside those that there are. The key is
-    /// loaded, has none, and is about to get one.
+    /// Returns false when there is no room for an entry of `key` beside those that there are. The
+    /// key is loaded, has none, and is about to get one.
     fn has_room(&self, _: TableId, _: HashedKey<'_>) -> bool {
         true
     }
 
-    /// The right to load, and to change, the pages of `entries` entries. The caller holds nothing
-    /// and waits for space already ([`clock::Rank::Credit`]).
+    /// Returns the right to load, and to change, the pages of `entries` entries. The caller holds
+    /// nothing and waits for space already ([`clock::Rank::Credit`]).
     fn admit(&self, _entries: u32) -> Answer<'_, Permit<'_>> {
         Answer::now(Permit::none())
     }
 
-    /// The most entries of one permit: longer batches are refused.
+    /// Returns the most entries of one permit: longer batches are refused.
     fn permit_max(&self) -> u32 {
         u32::MAX
     }
@@ -284,7 +285,7 @@ pub trait Index: Send + Sync {
         IndexCounts { dram_bytes: self.memory_bytes(), ..IndexCounts::default() }
     }
 
-    /// True when it can be saved and restored.
+    /// Returns true when it can be saved and restored.
     fn can_checkpoint(&self) -> bool {
         false
     }
@@ -327,7 +328,8 @@ pub trait Index: Send + Sync {
         false
     }
 
-    /// The extents of all table pages that it needs while it runs, whatever the checkpoints.
+    /// Returns the extents of all table pages that it needs while it runs, whatever the
+    /// checkpoints.
     fn extents_in_use(&self) -> BTreeSet<ExtentId> {
         BTreeSet::new()
     }

@@ -53,7 +53,7 @@ impl KeySpaces {
         &self.0[usize::from(space.0)]
     }
 
-    /// The table that holds the keys of `space` now.
+    /// Returns the table that holds the keys of `space` now.
     #[inline]
     pub(crate) fn table(&self, space: KeySpaceId) -> Result<TableId, Error> {
         if space == KeySpaceId::STORE {
@@ -98,7 +98,7 @@ impl KeySpaces {
         }
     }
 
-    /// Those that exist, are being created, or were deleted.
+    /// Returns the key spaces that exist, are being created, or were deleted.
     pub(crate) fn known(&self) -> Vec<KeySpaceId> {
         let spaces = (1..=u16::MAX).map(KeySpaceId);
         spaces.filter(|space| self.word(*space).load(Ordering::Relaxed) != ABSENT).collect()
@@ -109,7 +109,7 @@ impl KeySpaces {
         spaces.filter(|space| self.table(*space).is_ok()).collect()
     }
 
-    /// The key and value of one of the records that keep `table` across a restart.
+    /// Returns the key and value of one of the records that keep `table` across a restart.
     pub(crate) fn encode(table: TableId, exists: bool, copy: u8) -> ([u8; 3], [u8; 5]) {
         let mut value = [0; 5];
         value[..4].copy_from_slice(&table.generation.to_le_bytes());
@@ -118,7 +118,7 @@ impl KeySpaces {
         ([low, high, copy], value)
     }
 
-    /// The keys of the records that keep `space`.
+    /// Returns the keys of the records that keep `space`.
     pub(crate) fn keys(space: KeySpaceId) -> impl Iterator<Item = Key> {
         let [low, high] = space.0.to_le_bytes();
         (0..COPIES).map(move |copy| Key::new(&[low, high, copy]).expect("three bytes are a key"))

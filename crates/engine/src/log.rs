@@ -151,8 +151,8 @@ pub(crate) struct NoRoom;
 /// third is for tombstones, which take little and make room.
 pub(crate) const RESERVED_EXTENTS: u32 = 3;
 
-/// Extents that must stay free, beside those kept for an index, when `stream` opens one for a
-/// record of `kind`. Table pages beyond what is kept for them leave hosts one.
+/// Returns the number of extents that must stay free, beside those kept for an index, when `stream`
+/// opens one for a record of `kind`. Table pages beyond what is kept for them leave hosts one.
 pub(crate) const fn reserve(stream: Stream, kind: Kind) -> u32 {
     match (stream, kind) {
         (Stream::Host, Kind::Tombstone) => RESERVED_EXTENTS - 1,
@@ -193,7 +193,7 @@ pub(crate) struct OnItsWay {
 }
 
 impl State {
-    /// All pages of the batch that has a record at `address`, unless all have landed.
+    /// Returns all pages of the batch that has a record at `address`, unless all have landed.
     #[inline]
     pub(crate) fn batch_of(&self, address: Address) -> Option<Arc<[Arc<Pending>]>> {
         let is_in = |batch: &&UnlandedBatch| (batch.first..=batch.last).contains(&address);
@@ -500,7 +500,7 @@ impl Log {
         OnItsWay { record: self.unlanded(&state, address), batch: state.batch_of(address) }
     }
 
-    /// Whether a record has not landed yet, or one of its batch has not.
+    /// Returns whether a record has not landed yet, or one of its batch has not.
     pub(crate) fn is_on_its_way(&self, address: Address) -> bool {
         let state = self.state();
         state.pending.contains_key(&address.page()) || state.batch_of(address).is_some()
@@ -560,7 +560,7 @@ impl Log {
         Some(Unlanded { pages: pages.clone(), header: OwnedHeader::new(&header), part })
     }
 
-    /// The part of a long value that begins page `number`, if that page has not landed yet.
+    /// Returns the part of a long value that begins page `number`, if that page has not landed yet.
     pub(crate) fn unlanded_continuation(&self, number: PageNumber) -> Option<(Arc<Pending>, Buf)> {
         let state = self.state();
         let pages = state.pending.get(&number)?;
@@ -634,7 +634,7 @@ impl Log {
         pages.into_iter().filter(|(_, p)| p.page().is_some()).map(|(_, p)| p.clone()).collect()
     }
 
-    /// Pages of hosts that hold something and have not landed.
+    /// Returns the pages of hosts that hold something and have not landed.
     pub(crate) fn unlanded_host_pages(&self) -> Vec<Arc<Pending>> {
         let state = self.state();
         let open = state.frontiers[Stream::Host as usize].as_ref();

@@ -39,11 +39,11 @@ pub struct Store {
 }
 
 impl Store {
-    /// An empty store on an empty medium, with no key space. Starts its cleaner.
+    /// Makes an empty store, with no key space, on an empty medium. Starts its cleaner.
     ///
     /// # Panics
-    /// When the medium is not empty, or too small for the capacity: a device profile is checked for
-    /// that before.
+    /// When the medium is not empty, or too small for the capacity. The caller checks a device
+    /// profile for that before.
     pub fn format(media: Arc<dyn Media>, config: Config) -> Arc<Self> {
         assert!(media.extents().is_empty(), "a medium is formatted when it is empty");
         let log = Log::new(media, Extents::default(), Sequence::first());
@@ -135,8 +135,8 @@ impl Store {
         }
     }
 
-    /// The longest value that fits this medium, in bytes: 2 MiB where an extent holds that with
-    /// five pages to spare, for the summary and for what a long value adds to it; else half an
+    /// Returns the longest value that fits this medium, in bytes: 2 MiB where an extent holds that
+    /// with five pages to spare, for the summary and for what a long value adds to it; else half an
     /// extent.
     pub fn value_bytes_max(&self) -> u32 {
         let shape = &self.log.shape;
@@ -152,7 +152,7 @@ impl Store {
         u32::try_from(shape.extent_bytes() / 2).unwrap_or(u32::MAX).min(VALUE_BYTES_MAX)
     }
 
-    /// The capacity in bytes, as configured.
+    /// Returns the capacity in bytes, as configured.
     pub fn capacity_bytes(&self) -> u64 {
         self.config.capacity_bytes
     }
@@ -184,7 +184,7 @@ impl Store {
         self.index.counts()
     }
 
-    /// Live values of each extent in use, for checks: their sum is [`Usage::values`].
+    /// Returns the live values of each extent in use, for checks: their sum is [`Usage::values`].
     pub fn live_by_extent(&self) -> Vec<(media::ExtentId, Live)> {
         let state = self.log.state();
         let sum = |extent: &crate::extent::Extent| extent.values.iter().map(|(_, it)| *it).sum();

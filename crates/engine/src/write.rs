@@ -187,12 +187,12 @@ impl Store {
         }
     }
 
-    /// False when the index cannot hold another key. The store's own records are few.
+    /// Returns false when the index cannot hold another key. The store's own records are few.
     pub(crate) fn index_has_room(&self, table: TableId, key: HashedKey<'_>) -> bool {
         table == TableId::STORE || self.index.has_room(table, key)
     }
 
-    /// A key space may be deleted while one of its keys is being looked up.
+    /// Returns an error if the key space was deleted while one of its keys was looked up.
     pub(crate) fn still_there(&self, table: TableId) -> Result<(), Error> {
         if self.spaces.table(table.space)? == table { Ok(()) } else { Err(Error::NoKeySpace) }
     }

@@ -91,7 +91,7 @@ pub enum RecordKind {
 }
 
 impl Store {
-    /// All extents in use, by number.
+    /// Returns all extents in use, by number.
     pub fn extent_facts(&self) -> Vec<ExtentFacts> {
         let mut infos = self.log.media.extents();
         infos.sort_unstable_by_key(|info| info.id);

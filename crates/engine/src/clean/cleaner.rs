@@ -66,7 +66,7 @@ pub(crate) struct SavedCleaner {
 }
 
 impl State {
-    /// Whether a task waits for the cleaner.
+    /// Returns whether a task waits for the cleaner.
     pub(crate) fn is_awaited(&self) -> bool {
         !self.waiters.is_empty() || !self.expiry_waiters.is_empty()
     }
@@ -137,7 +137,7 @@ impl Cleaner {
         self.note_waiters(&state);
     }
 
-    /// Whether a store waits for space.
+    /// Returns whether a store waits for space.
     #[inline]
     pub(crate) fn has_waiters(&self) -> bool {
         self.has_waiters.load(Ordering::Relaxed)

@@ -147,7 +147,8 @@ impl Store {
         !pages.is_empty()
     }
 
-    /// The extent in which a value has expired first, unless the cleaner works on its reserve.
+    /// Returns the extent in which a value has expired first, unless the cleaner works on its
+    /// reserve.
     pub(crate) fn expired_victim(&self) -> Option<ExtentId> {
         let state = self.log.state();
         if self.log.free_extents(&state) < RESERVED_EXTENTS {

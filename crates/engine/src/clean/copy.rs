@@ -155,13 +155,13 @@ impl Store {
         }
     }
 
-    /// The records of an extent, in the order of writing.
+    /// Returns the records of an extent, in the order of writing.
     async fn records_of(self: &Arc<Self>, extent: ExtentId, class: Class) -> Vec<Record> {
         self.records_from(Replay { extent, from: 0 }, class).await.0
     }
 
-    /// The records of an extent, in the order of writing: all of them from its summary, or else
-    /// those of the pages asked for, and how many of these cannot be read.
+    /// Returns the records of an extent, in the order of writing: all of them from its summary, or
+    /// else those of the pages asked for, and how many of these cannot be read.
     pub(crate) async fn records_from(
         self: &Arc<Self>,
         replay: Replay,
@@ -188,7 +188,7 @@ impl Store {
         (pages.into_iter().flatten().flatten().collect(), lost as u64)
     }
 
-    /// The records of an extent from its summary, if it has a whole one.
+    /// Returns the records of an extent from its summary, if it has a whole one.
     pub(crate) async fn summary_of(
         self: &Arc<Self>,
         id: ExtentId,
@@ -197,7 +197,7 @@ impl Store {
         self.log.listed(id, &self.summary_bytes_of(id, class).await?)
     }
 
-    /// The summary of an extent, if it has one and all of its pages can be read.
+    /// Returns the summary of an extent, if it has one and all of its pages can be read.
     pub(crate) async fn summary_bytes_of(
         self: &Arc<Self>,
         id: ExtentId,
@@ -230,12 +230,13 @@ impl Store {
         Some(summary)
     }
 
-    /// The records on the closed pages of an extent that is being filled; `None` when it is not.
+    /// Returns the records on the closed pages of an extent that is being filled; `None` when it is
+    /// not.
     pub(crate) fn open_summary_of(&self, id: ExtentId) -> Option<Vec<Record>> {
         self.log.listed(id, &self.log.open_summary(id)?)
     }
 
-    /// The records on one page; `None` when it cannot be read.
+    /// Returns the records on one page; `None` when it cannot be read.
     pub(crate) async fn records_on(
         self: &Arc<Self>,
         at: PageId,
@@ -389,8 +390,8 @@ impl Store {
         Ok(())
     }
 
-    /// The whole value of a record whose first page holds `part` of it. It moves as it is: a
-    /// damaged value keeps its checksum, and stays known as damaged.
+    /// Returns the whole value of a record whose first page holds `part` of it. It moves as it is:
+    /// a damaged value keeps its checksum, and stays known as damaged.
     async fn rest_of(self: &Arc<Self>, record: &Record, part: Buf) -> Option<Buf> {
         let rest = record.header.value_len - part.len();
         if rest == 0 {
@@ -558,12 +559,12 @@ impl Log {
         pages.drain(..count.max(1)).collect()
     }
 
-    /// Bytes of its value that cleaning needs of a record's own page.
+    /// Returns the bytes of its value that cleaning needs of a record's own page.
     fn moved_part(&self, record: &Record, kind: Kind) -> u32 {
         if kind == Kind::Value { record.part_len(self.layout.page_bytes) } else { 0 }
     }
 
-    /// The numbers of the pages of records in an extent, those cut off left out.
+    /// Returns the numbers of the pages of records in an extent, without those cut off.
     pub(crate) async fn written_pages(&self, id: ExtentId) -> Vec<u32> {
         let (end, holes) = {
             let mut state = self.state();
@@ -578,14 +579,15 @@ impl Log {
         pages.into_iter().filter(|page| *page < end && !holes.contains(page)).collect()
     }
 
-    /// The summary of the closed pages of an extent that is being filled; `None` when it is not.
+    /// Returns the summary of the closed pages of an extent that is being filled; `None` when it is
+    /// not.
     pub(crate) fn open_summary(&self, id: ExtentId) -> Option<Vec<u8>> {
         let state = self.state();
         let mut open = state.frontiers.iter().flatten();
         Some(open.find(|frontier| frontier.extent == id)?.summary.to_bytes())
     }
 
-    /// The records of an extent by its summary, if that is whole.
+    /// Returns the records of an extent by its summary, if that is whole.
     pub(crate) fn listed(&self, id: ExtentId, summary: &[u8]) -> Option<Vec<Record>> {
         let mut records = Vec::new();
         let whole = read_summary(self.layout, summary, |listed| {
@@ -594,7 +596,7 @@ impl Log {
         whole.then_some(records)
     }
 
-    /// Where a record that is listed lies.
+    /// Returns the address of a listed record.
     pub(crate) fn address_of(&self, extent: ExtentId, listed: &Listed<'_>) -> Address {
         let number = self.number(extent, listed.page);
         self.layout.address(number, listed.offset, listed.header.len(), listed.header.value_len)
@@ -611,7 +613,7 @@ impl Log {
 }
 
 impl Record {
-    /// Bytes of the value on the record's own page.
+    /// Returns the bytes of the value on the record's own page.
     pub(crate) fn part_len(&self, page_bytes: u32) -> u32 {
         self.header.value_len.min(page_bytes.saturating_sub(self.value_start))
     }

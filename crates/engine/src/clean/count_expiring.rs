@@ -15,15 +15,15 @@ use std::sync::Arc;
 const RECORDS_A_TURN: usize = 64;
 
 impl Store {
-    /// Live values of `space` that expire, counted up to a tick late: 0.1 seconds, or more where
-    /// there are many dates. Those that were there when the store was opened are
-    /// left out before [`Self::count_expiring`] has counted them.
+    /// Returns the counts of the live values of `space` that expire, up to a tick late: 0.1
+    /// seconds, or more where there are many dates. Values from before the opening are left out
+    /// until [`Self::count_expiring`] has counted them.
     pub fn expiring_in(&self, space: KeySpaceId) -> Result<ExpiringCounts, Error> {
         let table = self.table(space)?;
         Ok(self.log.state().expiring.counts(table))
     }
 
-    /// Values that have expired since the store was opened.
+    /// Returns the number of values that have expired since the store was opened.
     pub fn expired_since_opening(&self) -> u64 {
         self.log.state().expiring.expired()
     }
@@ -59,8 +59,8 @@ impl Store {
         }
     }
 
-    /// The next extent whose values that expire are to be counted. An index that has to read the
-    /// medium is not asked for them.
+    /// Returns the next extent whose values that expire are to be counted. An index that has to
+    /// read the medium is not asked for them.
     fn next_uncounted(&self) -> Option<ExtentId> {
         if !self.index.is_by_hash() || self.index.table_extents(&self.log.shape) > 0 {
             return None;

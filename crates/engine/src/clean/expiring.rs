@@ -90,13 +90,13 @@ impl Expiring {
         of_table
     }
 
-    /// The values of `table` that expire.
+    /// Returns the values of `table` that expire.
     pub(crate) fn counts(&mut self, table: TableId) -> ExpiringCounts {
         let of_table = self.table(table);
         ExpiringCounts { waiting: of_table.waiting_count, expired: of_table.expired }
     }
 
-    /// Values of all tables that have expired since the store was opened.
+    /// Returns the number of values of all tables that have expired since the store was opened.
     pub(crate) fn expired(&mut self) -> u64 {
         let tables: Vec<TableId> = self.tables.keys().copied().collect();
         for table in tables {

@@ -62,12 +62,14 @@ struct Shared {
 }
 
 impl CachedHashIndex {
-    /// An empty index for `config`. A budget of less than [`Index::dram_bytes_min`] counts as that.
+    /// Returns an empty index for `config`. A budget of less than [`Index::dram_bytes_min`] counts
+    /// as that.
     pub fn new(config: &IndexConfig) -> Self {
         Self::with_leaves_of(Leaf::ENTRIES_MAX, config)
     }
 
-    /// The same with leaves of so few entries, so that a test makes many of them with few keys.
+    /// Makes the same index with leaves of at most `entries`: a test makes many leaves with few
+    /// keys.
     pub fn with_leaves_of(entries: usize, config: &IndexConfig) -> Self {
         let left = config.dram_bytes.saturating_sub(directory_bytes_max(config.keys_max));
         let frames = (left / FRAME_BYTES).max(FRAMES_MIN);
@@ -86,7 +88,7 @@ impl CachedHashIndex {
     }
 }
 
-/// Bytes of a directory of leaves that are half full.
+/// Returns the bytes of a directory of leaves that are half full.
 const fn directory_bytes_max(keys_max: u64) -> u64 {
     Directory::bytes_max(keys_max.div_ceil(Leaf::ENTRIES_MAX as u64 / 2) + LEAVES_BESIDE)
 }

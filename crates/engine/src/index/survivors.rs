@@ -32,12 +32,13 @@ impl Survivors {
         Self { gone, ..self }
     }
 
-    /// Entries of `table` in the checkpoint whose records are gone.
+    /// Returns the number of entries of `table` in the checkpoint whose records are gone.
     pub(crate) fn gone(&self, table: TableId) -> u64 {
         self.gone.get(&table).copied().unwrap_or(0)
     }
 
-    /// True when the record at this address, which a checkpoint has an entry for, still exists.
+    /// Returns true when the record at this address, which a checkpoint has an entry for, still
+    /// exists.
     #[inline]
     pub fn has(&self, address: Address) -> bool {
         self.has_extent(address.page().id(self.pages_per_extent).extent)

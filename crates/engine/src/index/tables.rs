@@ -212,7 +212,7 @@ impl Tables {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The most bytes of a table page: those that fit a page of the medium.
+    /// Returns the most bytes of a table page: those that fit a page of the medium.
     pub fn page_bytes_max(&self) -> u32 {
         self.log.layout.page_value_max(header_len(KEY_BYTES, None))
     }
@@ -276,7 +276,7 @@ impl Tables {
         clock::account_to(Stage::Index, self.page(at, class)).await.map(|page| page.value)
     }
 
-    /// The root at `at`, as it was written; `None` when there is none, or not a whole one.
+    /// Returns the root at `at`, as it was written; `None` when there is none, or not a whole one.
     pub(crate) async fn read_root(&self, at: Address) -> Option<Buf> {
         let page = self.page(at, Class::Index).await.ok()?;
         (page.name == TablePageName::ROOT).then_some(page.value)
@@ -334,24 +334,25 @@ impl Tables {
         }
     }
 
-    /// Pages of the medium that can be read or written side by side.
+    /// Returns the number of pages of the medium that can be read or written side by side.
     pub fn parallelism(&self) -> usize {
         self.log.shape.parallelism as usize
     }
 
-    /// The extent that a table page lies in.
+    /// Returns the extent that a table page lies in.
     pub fn extent_of(&self, at: Address) -> ExtentId {
         self.log.page_id(at).extent
     }
 
-    /// The extents that hold table pages.
+    /// Returns the extents that hold table pages.
     pub fn extents(&self) -> Vec<TableExtent> {
         let state = self.log.state();
         let tables = state.extents.iter().filter(|(_, e)| e.label.stream == Stream::Index);
         tables.map(|(id, e)| TableExtent { id, pages: e.pages, is_sealed: e.sealed }).collect()
     }
 
-    /// Extents that table pages can still open, of those that are kept for them.
+    /// Returns the number of extents that table pages can still open, of those that are kept for
+    /// them.
     pub fn extents_left(&self) -> u32 {
         self.log.kept_extents(&self.log.state())
     }
@@ -383,7 +384,7 @@ impl Tables {
         }
     }
 
-    /// True when a task makes the checkpoints that are asked for.
+    /// Returns true when a task makes the checkpoints that are asked for.
     pub fn makes_checkpoints(&self) -> bool {
         !matches!(self.state().maker, Maker::Absent)
     }
@@ -426,12 +427,13 @@ impl Tables {
         self.end_of_checkpoint().await;
     }
 
-    /// True when the checkpoint that is being written is to be given up: the log needs its space.
+    /// Returns true when the checkpoint that is being written is to be given up: the log needs its
+    /// space.
     pub fn gives_way(&self) -> bool {
         self.state().gives_way
     }
 
-    /// Pages of the medium read and written for tables.
+    /// Returns the numbers of pages of the medium read and written for tables.
     pub(crate) fn traffic(&self) -> (u64, u64) {
         let state = self.state();
         (state.pages_read, state.pages_written)
@@ -477,12 +479,12 @@ impl Tables {
         self.complete_checkpoint(extents);
     }
 
-    /// True when the last complete checkpoint needs the extent.
+    /// Returns true when the last complete checkpoint needs the extent.
     pub(crate) fn of_checkpoint(&self, extent: ExtentId) -> bool {
         self.state().complete.contains(&extent)
     }
 
-    /// True when there is a complete checkpoint and it does not need the extent.
+    /// Returns true when there is a complete checkpoint and it does not need the extent.
     pub(crate) fn is_needless(&self, extent: ExtentId) -> bool {
         let state = self.state();
         !state.complete.is_empty() && !state.complete.contains(&extent)
@@ -550,7 +552,7 @@ fn mended(bytes: &[u8], crc: u32) -> Option<Vec<u8>> {
     None
 }
 
-/// The key of a table page: its name, and where the newest root lay, plus one.
+/// Returns the key of a table page: its name, and where the newest root lay, plus one.
 fn table_key(name: TablePageName, root: Option<Address>) -> [u8; KEY_BYTES] {
     let mut key = [0; KEY_BYTES];
     let root = root.map_or(0, |root| root.to_bits() + 1);
@@ -559,7 +561,7 @@ fn table_key(name: TablePageName, root: Option<Address>) -> [u8; KEY_BYTES] {
     key
 }
 
-/// The name and the root in the key of a table page.
+/// Returns the name and the root in the key of a table page.
 fn split_key(key: &[u8]) -> Option<(TablePageName, Option<Address>)> {
     let key: &[u8; KEY_BYTES] = key.try_into().ok()?;
     let (name, root) = key.split_first_chunk()?;

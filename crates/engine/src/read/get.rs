@@ -82,7 +82,7 @@ fn is_there(kind: Kind, expires: Option<UnixMillis>) -> Result<bool, Error> {
 }
 
 impl Store {
-    /// The value of `key`.
+    /// Returns the value of `key`.
     ///
     /// [`Error::Unrecovered`] when the medium does not return the bytes that were stored.
     pub async fn get(self: &Arc<Self>, space: KeySpaceId, key: &Key) -> Result<Buf, Error> {
@@ -142,7 +142,7 @@ impl Store {
         }
     }
 
-    /// True when `key` exists. Reads the record's header: the index alone cannot tell.
+    /// Returns true when `key` exists. Reads the record's header: the index alone cannot tell.
     pub async fn exist(self: &Arc<Self>, space: KeySpaceId, key: &Key) -> Result<bool, Error> {
         self.exist_in(self.table(space)?, key).await
     }
@@ -229,8 +229,8 @@ impl Store {
         self.are_final(&failed)
     }
 
-    /// True when no record is left to undo in the extents of these records: they are lost, on pages
-    /// before one that did not land.
+    /// Returns true when no record is left to undo in the extents of these records: they are lost,
+    /// on pages before one that did not land.
     fn are_final(&self, failed: &[Address]) -> bool {
         let state = self.log.state();
         let is_of = |id| failed.iter().any(|at| self.log.page_id(*at).extent == id);
@@ -238,13 +238,14 @@ impl Store {
         extents.all(|(_, extent)| extent.in_flight == 0 && extent.revocable == 0)
     }
 
-    /// Records that the index has for a key, or for one that looks like it, and did not land.
+    /// Returns the records that the index has for a key, or for one that looks like it, and did not
+    /// land.
     async fn failed_of(&self, table: TableId, key: HashedKey<'_>) -> Vec<Address> {
         let candidates = self.index.lookup(table, key).await;
         candidates.into_iter().filter(|at| self.did_not_land(*at)).collect()
     }
 
-    /// True for a record of which a page has not landed since the store was opened.
+    /// Returns true for a record of which a page has not landed since the store was opened.
     fn did_not_land(&self, address: Address) -> bool {
         let at = self.log.page_id(address);
         let mut state = self.log.state();
@@ -253,7 +254,7 @@ impl Store {
         extent.gave_up_in(mount) && extent.holes.iter().any(|hole| *hole >= at.page)
     }
 
-    /// True when records that did not land are undone.
+    /// Returns true when records that did not land are undone.
     pub(crate) fn undoes(&self) -> bool {
         let state = self.log.state();
         let mount = state.sequence.mount();
@@ -398,7 +399,7 @@ impl Store {
         self.checked(value, &first)
     }
 
-    /// The value that begins with `first`, if it is whole.
+    /// Returns the value that begins with `first`, if it is whole.
     pub(crate) fn checked(&self, value: Buf, first: &First) -> Result<Retrieved, Error> {
         let is_whole = value.len() == first.value_len;
         if !is_whole || self.log.value_crc(&value) != first.value_crc {
@@ -429,7 +430,7 @@ impl Store {
         Buf::join(&parts).ok_or(Error::Unrecovered)
     }
 
-    /// The part of a long value that begins page `number`.
+    /// Returns the part of a long value that begins page `number`.
     pub(crate) async fn continuation(
         &self,
         number: PageNumber,

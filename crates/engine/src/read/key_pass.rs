@@ -53,7 +53,7 @@ impl<'a> Unread<'a> {
         self.records += 1;
     }
 
-    /// The next extents, with their addresses in rising order.
+    /// Returns the next extents, with their addresses in rising order.
     fn next(&mut self) -> Vec<(ExtentId, Vec<Address>, Option<Pin<'a>>)> {
         let mut some = Vec::new();
         while some.len() < EXTENTS_AT_ONCE
@@ -259,8 +259,8 @@ impl Store {
         left
     }
 
-    /// The headers of an extent, at least those on `pages`: from its summary, unless that has more
-    /// bytes than the headers of the pages.
+    /// Returns the headers of an extent, at least those on `pages`: from its summary, unless that
+    /// has more bytes than the headers of the pages.
     async fn source_of(self: &Arc<Self>, extent: ExtentId, pages: Vec<u32>) -> Source {
         // The records were dropped with their key space, and the extent was reset.
         let Some(_pin) = self.log.pin_used(extent) else { return Source::Pages(Vec::new()) };
@@ -284,8 +284,8 @@ impl Store {
         Source::Pages(records)
     }
 
-    /// The key of the record at `address` in the index, and whether it exists, if that is known
-    /// without a wait.
+    /// Returns the key of the record at `address` in the index, and whether it exists, if that is
+    /// known without a wait.
     pub(crate) fn key_in_memory(&self, table: TableId, address: Address) -> Option<(Key, bool)> {
         if !self.log.has_settled(address) {
             return None;
@@ -302,25 +302,25 @@ impl Store {
 }
 
 impl Log {
-    /// Bytes of a page or of a unit.
+    /// Returns the bytes of a page or of a unit.
     fn number_bytes(&self) -> u64 {
         u64::from(self.layout.frames.map_or(self.layout.page_bytes, |frames| frames.unit_bytes))
     }
 
-    /// Bytes that are read for the headers of a page.
+    /// Returns the bytes that are read for the headers of a page.
     pub(crate) fn head_bytes(&self) -> u64 {
         let first = PageId { extent: ExtentId(0), page: 0 };
         u64::from(self.layout.headers_span(first).units) * self.number_bytes()
     }
 
-    /// Bytes of the summary of an extent in use; without one, of all of it.
+    /// Returns the bytes of the summary of an extent in use; without one, of all of it.
     fn summary_bytes(&self, extent: ExtentId) -> u64 {
         let state = self.state();
         let numbers = state.extents.find(extent).map_or(0, Extent::summary_numbers);
         u64::from(numbers) * self.number_bytes()
     }
 
-    /// Bytes that it takes to read the summaries of all extents of records.
+    /// Returns the bytes that it takes to read the summaries of all extents of records.
     fn pass_bytes(&self) -> u64 {
         let state = self.state();
         let records = state.extents.iter().filter(|(_, it)| it.label.stream != Stream::Index);

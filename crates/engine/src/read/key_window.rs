@@ -55,7 +55,7 @@ impl KeyWindow {
         self.until = until;
     }
 
-    /// The key of the record at `address`, and whether it exists.
+    /// Returns the key of the record at `address`, and whether it exists.
     fn get(&self, address: Address) -> Option<(Key, bool)> {
         let at = self.addresses.binary_search(&address.to_bits()).ok()?;
         let (entry, mut rest) = self.keys[self.starts[at] as usize..].split_first_chunk::<2>()?;
@@ -69,7 +69,7 @@ impl KeyWindow {
         Some((key, flags & IS_VALUE != 0 && !has_expired(expires)))
     }
 
-    /// Bytes of memory that it takes.
+    /// Returns the bytes of memory that it takes.
     pub(crate) fn bytes(&self) -> u64 {
         (self.addresses.len() * 12 + self.keys.len()) as u64
     }
@@ -120,7 +120,7 @@ pub(crate) struct KeyWindows {
 }
 
 impl KeyWindows {
-    /// All windows take at most so many bytes; with 0 there are none.
+    /// Makes windows that take at most `bytes_max` bytes in all; with 0 there are none.
     pub(crate) fn new(bytes_max: u64) -> Self {
         Self { bytes_max, tables: Mutex::default() }
     }
@@ -129,7 +129,8 @@ impl KeyWindows {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The key of the record at `address` in `extent`, and whether it exists, if a window has it.
+    /// Returns the key of the record at `address` in `extent`, and whether it exists, if a window
+    /// has it.
     pub(crate) fn get(
         &self,
         table: TableId,
@@ -178,7 +179,8 @@ impl KeyWindows {
         Some(credit)
     }
 
-    /// Whether a window is worth the `cost` bytes that it takes to read: the caller then reads it.
+    /// Returns whether a window is worth the `cost` bytes that it takes to read: the caller then
+    /// reads it.
     pub(crate) fn begin(
         &self,
         table: TableId,

@@ -20,7 +20,7 @@ pub struct KeyFilter {
 }
 
 impl KeyFilter {
-    /// True when `key` is one of them.
+    /// Returns true when the filter selects `key`.
     pub fn accepts(self, key: &Key) -> bool {
         let mut first = [0; 4];
         let bytes = &key.as_bytes()[..key.as_bytes().len().min(4)];
@@ -45,7 +45,7 @@ impl Iteration {
         Self { space, filter, last: None, ended: false }
     }
 
-    /// True when no key is left to meet.
+    /// Returns true when no key is left to meet.
     pub const fn is_ended(&self) -> bool {
         self.ended
     }
@@ -84,7 +84,7 @@ impl Store {
         }
     }
 
-    /// The next keys of an iteration, at most `count`; fewer, or none, when it has ended.
+    /// Returns the next keys of an iteration, at most `count`; fewer, or none, when it has ended.
     pub async fn iterate(
         self: &Arc<Self>,
         iteration: &mut Iteration,
@@ -109,7 +109,7 @@ impl Store {
         Ok(met)
     }
 
-    /// The first key of `space` after `last` in the index's order, or the first of all.
+    /// Returns the first key of `space` after `last` in the index's order, or the first of all.
     pub async fn key_after(
         self: &Arc<Self>,
         space: KeySpaceId,
@@ -119,13 +119,13 @@ impl Store {
         Ok(keys.into_iter().next())
     }
 
-    /// Keys that are read side by side.
+    /// Returns the number of keys that are read side by side.
     fn keys_at_once(&self) -> usize {
         self.log.shape.parallelism.max(2) as usize
     }
 
-    /// Some of the keys after `last`, in order, of about `limit` records; none only when there are
-    /// none.
+    /// Returns some of the keys after `last`, in order, of about `limit` records; none only when
+    /// there are none.
     async fn keys_after(
         self: &Arc<Self>,
         table: TableId,

@@ -67,17 +67,17 @@ impl Found {
         if self.header.key == *key.key { Look::Is(self) } else { Look::OtherKey }
     }
 
-    /// True when it counts as a live value.
+    /// Returns true when it counts as a live value.
     pub(crate) fn is_value(&self) -> bool {
         self.header.kind.is_value()
     }
 
-    /// True when it makes its key exist.
+    /// Returns true when it makes its key exist.
     pub(crate) fn exists(&self) -> bool {
         self.is_value() && !has_expired(self.header.expires)
     }
 
-    /// The version of its key, if it makes that exist.
+    /// Returns the version of its key, if it makes that exist.
     pub(crate) fn version(&self) -> Option<Version> {
         self.exists().then(|| Version::of(self.header.sequence))
     }
@@ -142,8 +142,8 @@ impl Store {
         Ok(None)
     }
 
-    /// The record of `key`, a tombstone too, or nothing. The key's latch is held, so the record
-    /// stays the key's; only cleaning may move it.
+    /// Returns the record of `key`, a tombstone too, or nothing. The key's latch is held, so the
+    /// record stays the key's; only cleaning may move it.
     pub(crate) async fn find(
         self: &Arc<Self>,
         table: TableId,
@@ -167,7 +167,7 @@ impl Store {
         }
     }
 
-    /// The header of the record at `address`, if it is in memory.
+    /// Returns the header of the record at `address`, if it is in memory.
     fn header_now(&self, address: Address) -> Option<Found> {
         let OnItsWay { record, batch } = self.log.on_its_way(address);
         if let Some(Unlanded { pages, header, .. }) = record {
@@ -177,7 +177,7 @@ impl Store {
         Some(Found { address, header, pages: None, batch })
     }
 
-    /// The header of a record that has landed on a medium that is memory.
+    /// Returns the header of a record that has landed on a medium that is memory.
     pub(crate) fn header_in_memory(&self, address: Address) -> Option<OwnedHeader> {
         let layout = self.log.layout;
         let page = self.log.media.at_hand(layout.header_span(address))?;
@@ -186,7 +186,7 @@ impl Store {
         Some(OwnedHeader::new(&header))
     }
 
-    /// The header of a record that is being visited.
+    /// Returns the header of a record that is being visited.
     pub(crate) async fn header(
         self: &Arc<Self>,
         address: Address,

@@ -56,7 +56,7 @@ impl Store {
         }
     }
 
-    /// The next extent, and what keeps its addresses those of its records.
+    /// Returns the next extent, and what keeps its addresses those of its records.
     fn next_recall(&self) -> Option<(ExtentId, Pin<'_>)> {
         let mut state = self.log.state();
         loop {

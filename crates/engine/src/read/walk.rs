@@ -18,9 +18,10 @@ pub struct Walked {
 }
 
 impl Store {
-    /// The keys of `space` whose hashes come after `after`, in the order of hashes: about `count`,
-    /// for those of one hash come together. A walk needs only the last hash to continue, so the
-    /// caller need not keep any other state. A key that exists throughout is met exactly once.
+    /// Returns the keys of `space` whose hashes come after `after`, in the order of hashes: about
+    /// `count`, for those of one hash come together. A walk needs only the last hash to continue,
+    /// so the caller need not keep any other state. A key that exists throughout is met exactly
+    /// once.
     ///
     /// An index that has another order is listed as a whole, each time.
     pub async fn walk(
@@ -45,8 +46,8 @@ impl Store {
         Ok(walked)
     }
 
-    /// The keys that exist among the next ones, and the greatest hash of all those; `None` when
-    /// there are no more.
+    /// Returns the keys that exist among the next ones, and the greatest hash of all those; `None`
+    /// when there are no more.
     async fn walk_on(
         self: &Arc<Self>,
         table: TableId,
@@ -102,15 +103,15 @@ impl Store {
         Ok(Walked { keys: next.into_iter().map(|(_, key)| key).collect(), last })
     }
 
-    /// Live values of a key space. Expired values are subtracted by ticks; see
-    /// [`Self::expiring_in`].
+    /// Returns the number of live values of a key space. Expired values are subtracted by ticks;
+    /// see [`Self::expiring_in`].
     pub fn key_count(&self, space: KeySpaceId) -> Result<u64, Error> {
         let (live, expiring) = (self.live_in(space)?, self.expiring_in(space)?);
         Ok(live.records.saturating_sub(expiring.expired))
     }
 
-    /// Live values of a key space, with their bytes, and how many have long keys. Those that have
-    /// expired are among them until they are cleaned away.
+    /// Returns the counts of a key space's live values: their number, their bytes, and how many
+    /// have long keys. Expired values count until they are cleaned away.
     pub fn live_in(&self, space: KeySpaceId) -> Result<Live, Error> {
         let table = self.table(space)?;
         let state = self.log.state();

@@ -166,7 +166,7 @@ impl Store {
         }
     }
 
-    /// True when enough has been written since the last checkpoint.
+    /// Returns true when enough has been written since the last checkpoint.
     pub(crate) fn checkpoint_is_due(&self, state: &State) -> bool {
         let interval = self.config.checkpoint_bytes;
         let written = state.numbers_since * u64::from(self.log.shape.number_bytes());
@@ -211,7 +211,7 @@ impl State {
 }
 
 impl Log {
-    /// The labels of extents in use.
+    /// Returns the labels of extents in use.
     fn labels(&self, extents: &BTreeSet<ExtentId>) -> Vec<(ExtentId, media::Label)> {
         let mut state = self.state();
         extents.iter().map(|id| (*id, state.extents.get(*id).label)).collect()
@@ -258,7 +258,7 @@ impl Tables {
         root.is_of(&bytes).then(|| Image::decode(&bytes)).flatten()
     }
 
-    /// True when a page of one of these extents was written at this address, for tables.
+    /// Returns true when a page of one of these extents was written at this address, for tables.
     fn is_in(&self, found: &[ExtentInfo], at: Address) -> bool {
         let at = self.log.page_id(at);
         let tables = |info: &&ExtentInfo| info.label.stream == Stream::Index;

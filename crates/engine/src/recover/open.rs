@@ -216,8 +216,8 @@ impl Store {
         self.finish(scan).await
     }
 
-    /// Makes a store that only knows that these extents exist. Its numbers begin with the next
-    /// mount: each extent's epoch bounds the mounts of its records.
+    /// Makes a store that only knows that these extents exist. Its sequence numbers begin with the
+    /// next mount: no record has a later mount than the newest extent.
     fn found(
         media: Arc<dyn Media>,
         config: Config,
@@ -247,7 +247,7 @@ impl Store {
         if self.log.layout.frames.is_some() { LISTED_AT_ONCE } else { 1 }
     }
 
-    /// The records of extents, in order.
+    /// Returns the records of extents, in order.
     pub(crate) async fn list_extents(
         self: &Arc<Self>,
         replays: &[Replay],
@@ -366,7 +366,7 @@ impl Store {
         }
     }
 
-    /// False when a page of the record was never programmed.
+    /// Returns false when a page of the record was never programmed.
     pub(crate) fn is_complete(&self, record: &Record) -> bool {
         let at = self.log.page_id(record.address);
         let header = &record.header;
@@ -561,7 +561,7 @@ impl Store {
 }
 
 impl Replay {
-    /// All of the extents that hold records.
+    /// Returns a replay of each extent that holds records.
     fn all(found: &[ExtentInfo]) -> Vec<Self> {
         let records = found.iter().filter(|info| info.label.stream != Stream::Index);
         records.map(|info| Self { extent: info.id, from: 0 }).collect()

@@ -6,9 +6,9 @@ use base::limits::VALUE_BYTES_MAX;
 use media::{Shape, Stream};
 use std::sync::Arc;
 
-/// The most pages that hosts' stores have in memory at one instant, when they are answered from a
-/// buffer of `buffer_bytes` and no program fails. That many must be programmed for all of them to
-/// outlive a loss of power.
+/// Returns the most pages that hosts' stores have in memory at one instant, when they are answered
+/// from a buffer of `buffer_bytes` and no program fails. That many must be programmed for all of
+/// them to outlive a loss of power.
 ///
 /// Let `f` pages be in flight, and `v` bytes be stored. The store waits as long as `f > 0` and `f +
 /// 1` pages and `v` bytes are more than the buffer. Then,

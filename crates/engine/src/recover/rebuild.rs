@@ -106,9 +106,9 @@ impl Store {
         }
     }
 
-    /// The records of an extent that is full or was found on opening: all of them from its summary,
-    /// or else those of the pages asked for. If the index may have to be made again from them, all
-    /// are read then and kept.
+    /// Returns the records of an extent that is full or was found on opening: all of them from its
+    /// summary, or else those of the pages asked for. If the index may have to be made again from
+    /// them, all are read then and kept.
     pub(crate) async fn listing(self: &Arc<Self>, replay: Replay) -> Listing {
         let Replay { extent, from } = replay;
         if let Some(listing) = self.kept_listing(extent) {
@@ -147,7 +147,7 @@ impl Store {
         self.log.state().extents.get(extent).listing.clone()
     }
 
-    /// The header of a record, if it is in memory.
+    /// Returns the header of a record, if it is in memory.
     pub(crate) fn listed_header(&self, at: Address) -> Option<OwnedHeader> {
         let listing = self.kept_listing(self.log.page_id(at).extent)?;
         listing.records.iter().find(|record| record.address == at).map(|found| found.header.clone())
@@ -162,14 +162,14 @@ impl Store {
         }
     }
 
-    /// True when the record is noted as one to which the index does not point.
+    /// Returns true when the record is noted as one to which the index does not point.
     fn has_left(&self, record: &Record) -> bool {
         let extent = self.log.page_id(record.address).extent;
         self.log.state().extents.get(extent).left.contains(&record.address)
     }
 
-    /// True for a record that the cleaner has written since it took its victim. The index points to
-    /// it once it no longer points to the original.
+    /// Returns true for a record that the cleaner has written since it took its victim. The index
+    /// points to it once it no longer points to the original.
     fn is_being_copied(&self, record: &Record) -> bool {
         let at = self.log.page_id(record.address);
         let mut state = self.log.state();

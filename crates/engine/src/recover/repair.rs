@@ -15,8 +15,8 @@ use media::Page;
 use std::sync::Arc;
 
 impl Store {
-    /// The record at `address`, whose header is damaged on its `page`, or whose page could not be
-    /// read.
+    /// Returns the record at `address`, whose header is damaged on its `page`, or whose page could
+    /// not be read.
     pub(crate) async fn mended_record(
         self: &Arc<Self>,
         address: Address,

@@ -145,7 +145,7 @@ impl Log {
 }
 
 impl State {
-    /// True when the log is idle and all open pages are empty.
+    /// Returns true when the log is idle and all open pages are empty.
     fn is_quiet(&self) -> bool {
         let open = self.frontiers.iter().flatten();
         self.joining == 0

@@ -179,8 +179,8 @@ impl Log {
         panic!("an empty extent has room for the longest record");
     }
 
-    /// True when the open page, with a record that joins it, and then a summary fit the extent,
-    /// where pages are frames.
+    /// Returns true when the open page, with a record that joins it, and then a summary fit the
+    /// extent, where pages are frames.
     fn has_units(&self, frontier: &Frontier, header_len: usize, value_len: u32) -> bool {
         let page = if self.layout.is_alone(value_len) {
             self.layout.numbers(PROLOGUE_BYTES + header_len, value_len)
@@ -193,8 +193,8 @@ impl Log {
         end + reserved <= self.shape.pages_per_extent
     }
 
-    /// True when the extent has `more` pages after the open one, and room for their summary. Where
-    /// pages are frames, when that one may be of any size that records share.
+    /// Returns true when the extent has `more` pages after the open one, and room for their
+    /// summary. Where pages are frames, when that one may be of any size that records share.
     fn has_pages(&self, frontier: &Frontier, more: u32) -> bool {
         if self.layout.frames.is_some() {
             return self.has_units(frontier, 0, 0);
@@ -389,7 +389,7 @@ impl Log {
         }
     }
 
-    /// The open page, which is number `page` of its extent.
+    /// Closes the open page, which is number `page` of its extent, and returns it.
     fn closed(&self, frontier: &mut Frontier, page: u32) -> Page {
         let gathered = |page| self.media.gathered(page);
         frontier.builder.close(page, &mut frontier.summary, gathered)

@@ -337,8 +337,8 @@ impl<'a> Attempt<'a> {
         Ok(Ok(written))
     }
 
-    /// Bytes that the values take of the capacity, those that they replace, and the number of
-    /// records.
+    /// Returns the bytes that the values take of the capacity, those that they replace, and the
+    /// number of records.
     fn measure(&mut self) -> Result<(u64, u64, u64), Error> {
         let (store, layout) = (self.store, self.store.log.layout);
         let (mut new, mut old, mut records) = (0, 0, 0);
@@ -393,7 +393,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// The write is done but for its landing.
+    /// Ends the attempt, and returns the write, which only has to land.
     fn finish(&mut self) -> Written {
         let overwrote = self.members.iter().any(Member::exists);
         let stored = if overwrote { Stored::Overwrote } else { Stored::Anew };
@@ -466,7 +466,7 @@ impl Member {
     }
 }
 
-/// The keys of all changes, in their tables.
+/// Returns the keys of all changes, in their tables.
 fn keys<'k>(
     set: WriteSet<'k>,
     members: &[Member],

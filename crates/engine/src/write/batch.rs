@@ -80,10 +80,10 @@ impl BatchWrite {
 }
 
 impl Store {
-    /// The most bytes of any batch: those of its values, and for each member 32 bytes and the key,
-    /// and 8 if it expires, rounded up to 8. One of no more fits any empty extent, whatever the
-    /// sizes of its members. The longest value of a batch need not be counted, if the batch fits
-    /// an empty extent with it: see [`Self::takes_batch`].
+    /// Returns the most bytes of any batch: those of its values, and for each member 32 bytes and
+    /// the key, and 8 if it expires, rounded up to 8. One of no more fits any empty extent,
+    /// whatever the sizes of its members. The longest value of a batch need not be counted, if the
+    /// batch fits an empty extent with it: see [`Self::takes_batch`].
     pub fn batch_bytes_max(&self) -> u64 {
         // Pages may stay half empty, so the records take at most half of the extent, and their
         // headers a quarter of it once more in its summary.
@@ -102,7 +102,7 @@ impl Store {
         }
     }
 
-    /// Whether a batch is not too long.
+    /// Returns whether a batch is not too long.
     pub fn takes_batch(&self, writes: &[BatchWrite]) -> bool {
         let changes: Vec<_> = writes.iter().map(BatchWrite::change).collect();
         self.takes(writes.len(), Size::new(self.log.layout, &changes))
@@ -115,18 +115,19 @@ impl Store {
         is_short && members <= self.batch_records_max() as usize
     }
 
-    /// The most members of a batch.
+    /// Returns the most members of a batch.
     pub fn batch_records_max(&self) -> u32 {
         RECORDS_MAX.min(self.index.permit_max())
     }
 
-    /// Does all of `writes`, or none of them: each may be in another key space. A batch of one is a
-    /// [`Self::put`] or a [`Self::delete`], except that nothing need be there to delete. One
-    /// that writes nothing tells whether all its conditions are met at one instant.
+    /// Does all of `writes`, or none of them: each may be in another key space. A batch of one
+    /// member is a [`Self::put`] or a [`Self::delete`], but deleting a missing key is no error. A
+    /// batch that writes nothing checks whether all its conditions are met at one instant.
     ///
     /// Durable on return, in the mode that [`Ack`] names, and all at once. [`Error::BatchTooLong`]
-    /// and [`Error::BatchRepeatsKey`] refuse a batch as such; of conditions that are not met the
-    /// first in the order of `writes` is told. An error has changed nothing.
+    /// and [`Error::BatchRepeatsKey`] are errors of the batch itself. If several conditions are not
+    /// met, the error is that of the first one in the order of `writes`. An error has changed
+    /// nothing.
     pub async fn write_batch(
         self: &Arc<Self>,
         writes: Vec<BatchWrite>,

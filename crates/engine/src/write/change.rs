@@ -40,7 +40,7 @@ impl<'a> Change<'a> {
         Self { space, key: HashedKey::new(key), condition, effect: Effect::Delete }
     }
 
-    /// The kind of record that it leaves.
+    /// Returns the kind of record that it leaves.
     pub(crate) fn kind(&self) -> Kind {
         if matches!(self.effect, Effect::Put { .. }) { Kind::Value } else { Kind::Tombstone }
     }
@@ -61,12 +61,12 @@ impl<'a> Change<'a> {
         self.key.key.as_bytes().len()
     }
 
-    /// Bytes of the record's header, padding included.
+    /// Returns the bytes of the record's header, padding included.
     pub(crate) fn header_len(&self) -> usize {
         header_len(self.key_len(), self.expires())
     }
 
-    /// Whether it leaves a record where the key `exists`, or does not.
+    /// Returns whether it leaves a record where the key `exists`, or does not.
     pub(crate) fn has_record(&self, exists: bool) -> bool {
         match self.effect {
             Effect::Put { .. } => true,
@@ -87,7 +87,7 @@ impl<'a> Change<'a> {
         NewRecord { sequence: None, kind, table, key, value, value_crc, expires, batch }
     }
 
-    /// A header that is as long as its record's.
+    /// Returns a header that is as long as its record's.
     pub(crate) fn header(&self) -> Header<'_> {
         Header {
             sequence: Sequence::default(),

@@ -28,7 +28,7 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// Whether it is met by a key of this version, or by none.
+    /// Returns whether it is met by a key of this version, or by none.
     pub(crate) fn check(self, now: Option<Version>) -> Result<(), Error> {
         match (self, now) {
             (Self::MustExist, None) => Err(Error::KeyNotFound),
@@ -49,7 +49,7 @@ pub struct Write {
 }
 
 impl From<Condition> for Write {
-    /// A value that stays.
+    /// Makes a write of a value that does not expire.
     fn from(condition: Condition) -> Self {
         Self { condition, expires: None }
     }

@@ -24,7 +24,7 @@ impl<'a> Entry<'a> {
 }
 
 impl Store {
-    /// The right to change the entry of `key`.
+    /// Returns the right to change the entry of `key`.
     #[inline]
     pub(crate) async fn enter(&self, table: TableId, key: HashedKey<'_>) -> Entry<'_> {
         self.enter_keys([(table, key)].into_iter()).await

@@ -45,12 +45,12 @@ impl Store {
         Ok(())
     }
 
-    /// The key spaces that exist, in the order of their ids.
+    /// Returns the key spaces that exist, in the order of their ids.
     pub fn key_spaces(&self) -> Vec<KeySpaceId> {
         self.spaces.existing()
     }
 
-    /// Whether this key space exists.
+    /// Returns whether this key space exists.
     pub fn has_key_space(&self, space: KeySpaceId) -> bool {
         self.table(space).is_ok()
     }

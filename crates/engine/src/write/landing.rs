@@ -54,13 +54,13 @@ impl Landing {
         Self { stored, members: SmallVec::new() }
     }
 
-    /// Those that have a record.
+    /// Returns the changes that have a record.
     fn kept(&self) -> impl Iterator<Item = (&Landed, &Appended)> {
         self.members.iter().filter_map(|member| Some((member, &member.kept.as_ref()?.at)))
     }
 }
 
-/// The pages of all records, each once.
+/// Returns the pages of all records, each once.
 pub(crate) fn pages_of<'a>(appended: impl Iterator<Item = &'a Appended>) -> Arc<[Arc<Pending>]> {
     let mut pages: Vec<Arc<Pending>> = Vec::new();
     for page in appended.flat_map(|appended| &appended.pages) {

@@ -6,8 +6,8 @@ use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// One latch for each key that is being changed. Keys of equal hash share one, which costs nothing
-/// but time.
+/// One latch for each key that is being changed. Keys of equal hash share one: their writers only
+/// wait longer.
 #[derive(Debug)]
 pub(crate) struct Latches {
     lanes: Vec<Mutex<Vec<Latched>>>,
@@ -34,7 +34,7 @@ impl Default for Latches {
     }
 }
 
-/// The order in which latches are taken: rising, each once.
+/// Returns the order in which latches are taken: rising, each once.
 fn in_order(hashes: impl Iterator<Item = u64>) -> SmallVec<[u64; 1]> {
     let mut hashes: SmallVec<[u64; 1]> = hashes.collect();
     if hashes.len() > 1 {
@@ -51,8 +51,8 @@ impl Latches {
         self.lanes[lane].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the latches of all keys of these hashes are free. A caller that changes the keys
-    /// before it awaits anything need not take them.
+    /// Returns whether the latches of all keys of these hashes are free. A caller that changes the
+    /// keys before it awaits anything need not take them.
     pub(crate) fn are_free(&self, mut hashes: impl Iterator<Item = u64>) -> bool {
         hashes.all(|hash| self.lane(hash).iter().all(|latched| latched.hash != hash))
     }
@@ -68,9 +68,9 @@ impl Latches {
         Latch { latches: self, hashes, _rank: Held::new(Rank::Latch) }
     }
 
-    /// Waits for the same latches, for each first come first served. A task that holds one and
-    /// waits for another waits for one of a greater hash, so no two wait for each other; that is
-    /// why these count as held only when all of them are.
+    /// Waits for the latches, for each in FIFO order. A task that holds one latch only waits for
+    /// one of a greater hash, so no two tasks wait for each other. Therefore the latches count as
+    /// held only when the task has all of them.
     pub(crate) async fn latch(&self, hashes: impl Iterator<Item = u64>) -> Latch<'_> {
         let hashes = in_order(hashes);
         for hash in &hashes {

@@ -45,7 +45,7 @@ impl Pending {
         self.page.set(page).expect("a page is closed once");
     }
 
-    /// The page, unless it is still being filled.
+    /// Returns the page, unless it is still being filled.
     pub(crate) fn page(&self) -> Option<&Page> {
         self.page.get()
     }
@@ -75,7 +75,7 @@ impl Pending {
         self.state().landed
     }
 
-    /// True when its program is over.
+    /// Returns true when its program is over.
     pub(crate) fn has_landed(&self) -> bool {
         self.landed().is_some()
     }
@@ -99,9 +99,9 @@ impl Pending {
     }
 }
 
-/// Waits until all `pages` are durable. Up to the closing of the page that landed last the time is
-/// waiting for companions; from there on it is what that page's program spent. Where other reactors
-/// program some of them, of whose clocks this one knows nothing, all of it is the array's.
+/// Waits until all `pages` are durable. The time until the page that landed last was closed counts
+/// as batching; the time after that counts by the stages of its program. If another reactor, with a
+/// clock of its own, programs one of the pages, all the time counts as the array's.
 pub(crate) async fn durable(pages: &[Arc<Pending>]) -> Result<(), media::Error> {
     let arrival = clock::now();
     let mut last: Option<Landed> = None;

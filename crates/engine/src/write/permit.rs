@@ -16,12 +16,12 @@ struct Granted<'a> {
 }
 
 impl<'a> Permit<'a> {
-    /// That of an index which has everything in memory.
+    /// Makes the permit of an index that has every entry in memory.
     pub const fn none() -> Self {
         Self(None)
     }
 
-    /// One for `entries` entries, to be given back to `index`.
+    /// Makes a permit for `entries` entries, which is returned to `index` when it drops.
     pub fn new(index: &'a dyn Index, entries: u32) -> Self {
         let noted = RefCell::default();
         Self(Some(Granted { index, entries, noted, _rank: Held::new(Rank::Credit) }))

@@ -17,19 +17,19 @@ pub(crate) struct WriteSet<'a> {
 }
 
 impl<'a> WriteSet<'a> {
-    /// A write of a single key.
+    /// Returns a write of a single key.
     pub(crate) fn one(change: &'a Change<'a>) -> Self {
         let (kind, bytes) = (change.kind(), change.value_len());
         Self { changes: std::slice::from_ref(change), kind, bytes, size: None }
     }
 
-    /// A write of several keys, no two of them equal.
+    /// Returns a write of several keys, no two of them equal.
     pub(crate) fn together(changes: &'a [Change<'a>], size: Size) -> Self {
         let bytes = u32::try_from(size.bytes()).expect("a batch fits an extent");
         Self { changes, kind: size.kind, bytes, size: Some(size) }
     }
 
-    /// False if the write appends no record, whatever the keys hold.
+    /// Returns false if the write appends no record, whatever the keys hold.
     pub(crate) fn may_write(&self) -> bool {
         self.changes.iter().any(|change| !matches!(change.effect, Effect::Keep))
     }

@@ -61,12 +61,12 @@ impl Size {
         size
     }
 
-    /// Bytes of headers and values.
+    /// Returns the bytes of headers and values.
     pub(crate) fn bytes(&self) -> u64 {
         self.headers as u64 + self.values
     }
 
-    /// The same without the longest value.
+    /// Returns the same without the longest value.
     pub(crate) fn bytes_but_longest(&self) -> u64 {
         self.bytes() - u64::from(self.longest)
     }
@@ -89,7 +89,7 @@ impl Log {
         Ok(())
     }
 
-    /// True when the open extent of hosts takes the batch and then still its summary.
+    /// Returns true when the open extent of hosts takes the batch and then still its summary.
     fn has_room_for(&self, state: &State, size: Size) -> bool {
         let Some(frontier) = &state.frontiers[Stream::Host as usize] else { return false };
         let open = frontier.builder.numbers().max(self.layout.shared_numbers());
@@ -97,14 +97,14 @@ impl Log {
         self.fits_from(next, frontier.summary.bytes(), size)
     }
 
-    /// True when an empty extent has room for the batch and its summary.
+    /// Returns true when an empty extent has room for the batch and its summary.
     pub(crate) fn fits_empty_extent(&self, size: Size) -> bool {
         let next = self.layout.aligned(self.layout.shared_numbers());
         self.fits_from(next, Summary::default().bytes(), size)
     }
 
-    /// True when the batch fits behind the page before `next`, with a summary of which the pages
-    /// before the open one have taken `summary_bytes`.
+    /// Returns true when the batch fits behind the page before `next`, with a summary of which the
+    /// pages before the open one have taken `summary_bytes`.
     fn fits_from(&self, next: u32, summary_bytes: usize, size: Size) -> bool {
         // The headers of the open page are not in the summary yet, and as for a long record two
         // more pages are kept for what others add.

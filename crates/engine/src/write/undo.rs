@@ -137,7 +137,7 @@ impl Store {
         }
     }
 
-    /// False while the newest record of the key may have to be undone.
+    /// Returns false while the newest record of the key may have to be undone.
     async fn is_decided(self: &Arc<Self>, table: TableId, key: HashedKey<'_>) -> bool {
         if let Ok(Some(found)) = self.find(table, key).await
             && found.settled(&self.log, self.config.ack).await.is_err()
@@ -154,7 +154,7 @@ impl Store {
         true
     }
 
-    /// False for a record of which a page did not land.
+    /// Returns false for a record of which a page did not land.
     async fn has_landed(self: &Arc<Self>, address: Address) -> bool {
         let at = self.log.page_id(address);
         if self.log.state().extents.get(at.extent).holes.contains(&at.page) {

@@ -93,7 +93,7 @@ pub enum Wrong {
 }
 
 impl Wrong {
-    /// True for damage to data that no read will ask for.
+    /// Returns true for damage to data that no read will ask for.
     pub const fn is_harmless(self) -> bool {
         matches!(self, Self::DeadPage | Self::DeadValue | Self::DeadTable | Self::Filling)
     }

@@ -101,14 +101,14 @@ impl Known {
         self.position(record.address).is_some_and(|at| self.sequences[at] == record.header.sequence)
     }
 
-    /// Entries of the index that lead to a page.
+    /// Returns the number of entries of the index that lead to a page.
     pub(super) fn live_on(&self, store: &Store, at: PageId) -> u64 {
         let page = |address: &Address| store.log.page_id(*address);
         let start = self.addresses.partition_point(|address| page(address) < at);
         self.addresses[start..].iter().take_while(|address| page(address) == at).count() as u64
     }
 
-    /// The pages of an extent in a range to which entries of the index lead.
+    /// Returns the pages of an extent in a range to which entries of the index lead.
     pub(super) fn pages_within(
         &self,
         store: &Store,
@@ -123,7 +123,7 @@ impl Known {
         pages.take_while(is_within).map(|at| at.page).collect()
     }
 
-    /// Entries that lead to no record of their key, by page.
+    /// Returns the entries that lead to no record of their key, by page.
     pub(super) fn astray(&self, store: &Store) -> BTreeMap<PageId, u64> {
         let mut astray = BTreeMap::new();
         for (address, sequence) in self.addresses.iter().zip(&self.sequences) {
@@ -177,7 +177,7 @@ async fn is_of(store: &Arc<Store>, at: Address, other: &Record) -> bool {
 }
 
 impl Store {
-    /// The extents of records.
+    /// Returns the extents of records.
     pub(super) fn extents_of_records(&self) -> Vec<ExtentId> {
         let state = self.log.state();
         let extents = state.extents.iter();

@@ -52,14 +52,14 @@ impl Default for Directory {
 }
 
 impl Directory {
-    /// Bytes that a directory of `leaves` takes at most: its chunks have no room to spare and are
-    /// half full at least, and of the list of chunks half may be empty.
+    /// Returns the bytes that a directory of `leaves` takes at most: its chunks have no room to
+    /// spare and are half full at least, and of the list of chunks half may be empty.
     pub(super) const fn bytes_max(leaves: u64) -> u64 {
         let chunks = leaves / (CHUNK_LEAVES_MAX as u64 / 2) + 1;
         leaves * ENTRY_BYTES as u64 + chunks * 2 * size_of::<Vec<Entry>>() as u64
     }
 
-    /// Bytes that it takes now.
+    /// Returns the bytes that it takes now.
     pub(super) fn bytes(&self) -> u64 {
         let chunks = self.chunks.capacity() * size_of::<Vec<Entry>>();
         (chunks + self.chunks.iter().map(|chunk| chunk.capacity() * ENTRY_BYTES).sum::<usize>())
@@ -97,21 +97,21 @@ impl Directory {
         is_whole.then_some(directory)
     }
 
-    /// The chunk and the place in it of the leaf whose range has `hash`.
+    /// Returns the chunk and the place in it of the leaf whose range has `hash`.
     #[inline]
     fn find(&self, hash: u64) -> (usize, usize) {
         let chunk = self.chunks.partition_point(|chunk| chunk[0].hash() <= hash) - 1;
         (chunk, self.chunks[chunk].partition_point(|entry| entry.hash() <= hash) - 1)
     }
 
-    /// The leaf whose range has `hash`.
+    /// Returns the leaf whose range has `hash`.
     #[inline]
     pub(super) fn leaf_of(&self, hash: u64) -> Place {
         let (chunk, at) = self.find(hash);
         Place::of(self.chunks[chunk][at])
     }
 
-    /// The leaf after the one whose range has `hash`.
+    /// Returns the leaf after the one whose range has `hash`.
     pub(super) fn next(&self, hash: u64) -> Option<Place> {
         let (chunk, at) = self.find(hash);
         let next = self.chunks[chunk].get(at + 1);
@@ -141,12 +141,12 @@ impl Directory {
         }
     }
 
-    /// How many leaves there are.
+    /// Returns how many leaves there are.
     pub(super) fn len(&self) -> usize {
         self.chunks.iter().map(Vec::len).sum()
     }
 
-    /// The leaves, in order.
+    /// Returns the leaves, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = Place> {
         self.chunks.iter().flatten().copied().map(Place::of)
     }

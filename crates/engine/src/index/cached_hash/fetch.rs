@@ -27,7 +27,7 @@ enum Outcome {
 }
 
 impl Read {
-    /// A leaf as it is on flash.
+    /// Makes a leaf that equals the one on flash.
     pub(super) const fn of(leaf: Leaf) -> Self {
         Self { leaf, is_changed: false }
     }
@@ -60,7 +60,7 @@ impl CachedHashIndex {
         }
     }
 
-    /// The addresses of the entries from `from` on, at least `limit` if there are as many.
+    /// Returns the addresses of the entries from `from` on, at least `limit` if there are as many.
     pub(super) async fn scan_on_flash(
         &self,
         table: TableId,
@@ -108,7 +108,7 @@ impl Shared {
         }
     }
 
-    /// The leaf at `address`, for the keeper to write elsewhere.
+    /// Returns the leaf at `address`, for the keeper to write elsewhere.
     pub(super) async fn read_to_move(&self, id: LeafId, address: Address) -> Option<Read> {
         loop {
             match self.read_once(id, address, true).await {
@@ -148,7 +148,7 @@ impl Shared {
         false
     }
 
-    /// The leaf at `address`, unless it is damaged.
+    /// Returns the leaf at `address`, unless it is damaged.
     async fn read(&self, id: LeafId, address: Address) -> Option<Read> {
         self.state().counted.page_reads += 1;
         let tables = self.tables();
@@ -169,7 +169,7 @@ impl Shared {
     }
 }
 
-/// The first whole hash of those whose kept bits are `hash`.
+/// Returns the first whole hash of those whose kept bits are `hash`.
 const fn first_of(hash: u64) -> u64 {
     hash << (64 - HASH_BITS)
 }

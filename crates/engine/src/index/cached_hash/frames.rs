@@ -23,12 +23,12 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// True when its content is not on flash.
+    /// Returns true when its content is not on flash.
     const fn is_needed(&self) -> bool {
         self.dirty || self.writing
     }
 
-    /// True when it can be written.
+    /// Returns true when it can be written.
     const fn is_waiting(&self) -> bool {
         self.dirty && !self.writing
     }
@@ -82,7 +82,7 @@ impl Frames {
         self.needed
     }
 
-    /// True when one can be written.
+    /// Returns true when one can be written.
     pub(super) fn has_dirty(&self) -> bool {
         self.dirty > 0
     }

@@ -232,15 +232,15 @@ impl Shared {
         self.read_to_move(id, address).await
     }
 
-    /// The extents of current leaves.
+    /// Returns the extents of current leaves.
     pub(super) fn extents_in_use(&self) -> BTreeSet<ExtentId> {
         self.state().leaves_in.keys().copied().collect()
     }
 }
 
 impl State {
-    /// Bytes that a leaf takes on flash at most, with its header, its name and its part of a
-    /// summary.
+    /// Returns the bytes that a leaf takes on flash at most, with its header, its name and its part
+    /// of a summary.
     const fn leaf_bytes(&self) -> u64 {
         (HEAD_BYTES + self.entries_max * ENTRY_BYTES + RECORD_BYTES) as u64
     }
@@ -287,7 +287,7 @@ impl State {
         }
     }
 
-    /// The leaves on flash for whose addresses `is_there`.
+    /// Returns the leaves on flash for whose addresses `is_there`.
     fn leaves_of(&self, is_there: impl Fn(Address) -> bool) -> Vec<Moving> {
         let all = self.tables.iter().flat_map(|(id, table)| {
             table.directory.iter().map(|place| (*id, place.first, place.address))
@@ -299,7 +299,7 @@ impl State {
         .collect()
     }
 
-    /// True when leaf `id` is current at `address`.
+    /// Returns true when leaf `id` is current at `address`.
     pub(super) fn is_at(&self, id: LeafId, address: Address) -> bool {
         let table = self.tables.get(&id.table);
         table.is_some_and(|table| table.directory.leaf_of(id.first).address == Some(address))

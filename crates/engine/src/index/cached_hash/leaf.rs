@@ -25,7 +25,8 @@ const ENTRIES_AHEAD: usize = 32;
 /// a spare area, and four of them fit 16 KiB.
 pub(super) const LEAF_BYTES_MAX: usize = 4_000;
 
-/// The bits of `hash` that an entry keeps: the upper ones, so that their order is that of hashes.
+/// Returns the bits of `hash` that an entry keeps: the upper ones, so that their order is that of
+/// hashes.
 #[inline]
 pub(super) const fn kept(hash: u64) -> u64 {
     hash >> (64 - HASH_BITS)
@@ -43,7 +44,7 @@ impl Entry {
         Self(bytes)
     }
 
-    /// The entry that [`Self::bytes`] gave.
+    /// Returns the entry that [`Self::bytes`] gave.
     pub(super) const fn of_bytes(bytes: [u8; ENTRY_BYTES]) -> Self {
         Self(bytes)
     }
@@ -109,12 +110,12 @@ impl Leaf {
         self.0.len()
     }
 
-    /// The entries whose hash is at least `hash`.
+    /// Returns the entries whose hash is at least `hash`.
     pub(super) fn from(&self, hash: u64) -> &[Entry] {
         &self.0[self.0.partition_point(|entry| entry.hash() < hash)..]
     }
 
-    /// The addresses of the entries whose hash is `hash`.
+    /// Returns the addresses of the entries whose hash is `hash`.
     #[inline]
     pub(super) fn of(&self, hash: u64) -> impl Iterator<Item = Address> {
         self.0[self.run(hash)].iter().map(|entry| entry.address())
@@ -157,7 +158,7 @@ impl Leaf {
         at.is_some()
     }
 
-    /// The leaf without the entries whose addresses are not among those that `keeps`.
+    /// Returns the leaf without the entries whose addresses are not among those that `keeps`.
     pub(super) fn retaining(mut self, keeps: impl Fn(Address) -> bool) -> Self {
         self.0.retain(|entry| keeps(entry.address()));
         self
@@ -177,7 +178,7 @@ impl Leaf {
         Some((upper[0].hash(), Self(upper)))
     }
 
-    /// The leaf as flash has it. Its record has a checksum.
+    /// Returns the leaf as flash has it. Its record has a checksum.
     pub(super) fn encode(&self, id: LeafId) -> Buf {
         let mut bytes = Vec::with_capacity(HEAD_BYTES + self.0.len() * ENTRY_BYTES);
         bytes.extend_from_slice(&id.name()[..HEAD_BYTES - 4]);
@@ -189,7 +190,7 @@ impl Leaf {
         Buf::copy_from(&bytes)
     }
 
-    /// The leaf that `bytes` are, if they are leaf `id` and whole.
+    /// Returns the leaf that `bytes` are, if they are leaf `id` and whole.
     pub(super) fn decode(id: LeafId, bytes: &[u8]) -> Option<Self> {
         let (head, rest) = bytes.split_first_chunk::<HEAD_BYTES>()?;
         let [.., c0, c1, c2, c3] = *head;

@@ -63,7 +63,7 @@ impl Shared {
 }
 
 impl State {
-    /// Bytes of the root.
+    /// Returns the bytes of the root.
     pub(super) fn root_bytes(&self) -> u64 {
         let bytes = |table: &Table| TABLE_BYTES + table.directory.len() * ENTRY_BYTES;
         self.tables.values().map(bytes).sum::<usize>() as u64
@@ -83,7 +83,7 @@ impl State {
     }
 }
 
-/// The tables of a root; `None` when it is not one.
+/// Returns the tables of a root; `None` when it is not one.
 fn decode(mut root: &[u8]) -> Option<BTreeMap<TableId, Table>> {
     let mut tables = BTreeMap::new();
     while let Some((head, rest)) = root.split_first_chunk::<TABLE_BYTES>() {

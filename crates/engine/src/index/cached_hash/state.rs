@@ -95,7 +95,7 @@ impl State {
         Self { entries_max, ..Self::default() }
     }
 
-    /// The leaf of `hash`, and the first hash beyond its range.
+    /// Returns the leaf of `hash`, and the first hash beyond its range.
     pub(super) fn range_of(&self, table: TableId, hash: u64) -> Option<(LeafId, u64)> {
         let directory = &self.tables.get(&table)?.directory;
         let first = directory.leaf_of(hash).first;
@@ -126,7 +126,7 @@ impl State {
         self.frames.peek(id).into_iter().flat_map(|frame| frame.leaf.of(hash)).collect()
     }
 
-    /// True when the entries of `hash` can be changed at once.
+    /// Returns true when the entries of `hash` can be changed at once.
     #[inline]
     pub(super) fn is_loaded(&self, table: TableId, hash: u64) -> bool {
         self.permits.held.contains_key(&(table, hash))
@@ -196,8 +196,8 @@ impl State {
         self.permits.admitted > 0
     }
 
-    /// True when leaves should be written: more than half of the frames have content that is not on
-    /// flash, or a task waits for a permit.
+    /// Returns true when leaves should be written: more than half of the frames have content that
+    /// is not on flash, or a task waits for a permit.
     pub(super) fn wants_writing(&self, frames_max: usize) -> bool {
         let many = 2 * self.frames.needed() > frames_max;
         self.frames.has_dirty() && (many || !self.permits.waiting.is_empty()) && !self.has_failed
@@ -302,7 +302,8 @@ impl State {
         changed
     }
 
-    /// False when the leaf of `hash` has entries of that hash only, and no room for another.
+    /// Returns false when the leaf of `hash` has entries of that hash only, and no room for
+    /// another.
     pub(super) fn has_room(&mut self, table: TableId, hash: u64) -> bool {
         let Seek::InMemory(id) = self.seek(table, hash) else { return true };
         let frame = self.frames.peek(id).expect("it is in memory");
@@ -352,7 +353,7 @@ impl State {
         self.tables.values().map(|table| table.entries).sum()
     }
 
-    /// Entries but those of the store itself.
+    /// Returns the number of entries but those of the store itself.
     pub(super) fn keys(&self) -> u64 {
         let own = self.tables.get(&TableId::STORE).map_or(0, |table| table.entries);
         self.entries() - own
@@ -363,7 +364,7 @@ impl State {
         directories + self.frames.len() as u64 * FRAME_BYTES
     }
 
-    /// Leaves on flash.
+    /// Returns the number of leaves on flash.
     pub(super) fn leaves(&self) -> u64 {
         self.leaves_in.values().map(|leaves| u64::from(*leaves)).sum()
     }

@@ -93,7 +93,7 @@ impl<'a> Walk<'a> {
         self.before = self.log.written_pages(info.id).await;
     }
 
-    /// The page before, that is not a hole.
+    /// Returns the page before, that is not a hole.
     async fn next(&mut self) -> Option<PageId> {
         loop {
             let info = *self.extents.get(self.at)?;
@@ -122,8 +122,8 @@ impl<'a> Walk<'a> {
 }
 
 impl Tables {
-    /// The root of the newest complete checkpoint on a medium with these extents, and where it
-    /// lies, if one can be found. The stream is idle.
+    /// Returns the root of the newest complete checkpoint on a medium with these extents, and where
+    /// it lies, if one can be found. The stream is idle.
     pub(super) async fn newest_root(&self, found: &[ExtentInfo]) -> Option<(Address, Root)> {
         let mut walk = Walk::new(&self.log, found).await;
         let mut unreadable = 0;
