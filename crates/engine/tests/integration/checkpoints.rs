@@ -70,7 +70,7 @@ fn a_store_is_the_same_by_its_checkpoint_and_by_a_scan_after_a_power_cut_at_any_
     assert!(checkpoints > 200, "{checkpoints} checkpoints");
 }
 
-/// A store with `count` keys in its first key space, after a checkpoint.
+/// Returns a store with `count` keys in its first key space, after a checkpoint.
 async fn filled(cells: &Arc<Cells>, config: Config, count: u64) -> Arc<Store> {
     let store = Store::format(cells.power(), config);
     store.create_key_space(SPACE).await.expect("there is room for it");

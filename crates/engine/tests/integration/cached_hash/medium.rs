@@ -77,7 +77,7 @@ impl Slow {
         self.loses.lock().unwrap().table_reads
     }
 
-    /// Pages of tables and of records that were lost by [`Self::lose`].
+    /// Returns the numbers of pages of tables and of records that were lost by [`Self::lose`].
     pub(crate) fn pages_lost(&self) -> (u64, u64) {
         let loses = self.loses.lock().unwrap();
         (loses.tables, loses.records)

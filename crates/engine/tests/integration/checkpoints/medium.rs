@@ -78,7 +78,7 @@ impl Cells {
         lock(&self.damaged).insert(at);
     }
 
-    /// The pages written in extents of `stream`, in the order of writing.
+    /// Returns the pages written in extents of `stream`, in the order of writing.
     pub(crate) fn pages_of(&self, stream: Stream) -> Vec<PageId> {
         let extents = self.extents();
         let mut of_stream: Vec<(u64, u32, u32)> = (0..)

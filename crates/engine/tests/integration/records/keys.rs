@@ -115,7 +115,7 @@ async fn format(blocks: &Arc<Counted>, headers_bytes: u64) -> Arc<Store> {
     store
 }
 
-/// A drive with [`KEYS`] keys that has just been opened.
+/// Returns a drive with [`KEYS`] keys that has just been opened.
 async fn opened(blocks: &Arc<Counted>, headers_bytes: u64) -> Arc<Store> {
     let store = format(blocks, headers_bytes).await;
     for first in (0..KEYS).step_by(200) {
@@ -134,8 +134,8 @@ async fn opened(blocks: &Arc<Counted>, headers_bytes: u64) -> Arc<Store> {
     Store::open(medium, config).await.expect("it opens").0
 }
 
-/// Bytes that it takes at most to read the summaries of all extents of records, and the headers of
-/// each page of the last extent, which has no summary.
+/// Returns the bytes that it takes at most to read the summaries of all extents of records, and the
+/// headers of each page of the last extent, which has no summary.
 fn pass_bytes() -> u64 {
     let pages = KEYS.div_ceil(SHARED);
     let extents = (pages * HEAD_BYTES).div_ceil(EXTENT_BYTES) + 1;

@@ -16,7 +16,7 @@ fn stored(number: u64) -> base::Buf {
 
 const KEYS: u64 = 60;
 
-/// Keys whose values are lost.
+/// Returns the keys whose values are lost.
 async fn lost(store: &Arc<Store>) -> Vec<u64> {
     let mut lost = Vec::new();
     for number in 0..KEYS {

@@ -53,7 +53,7 @@ impl Wary {
         self.state().holds = true;
     }
 
-    /// The pages that are held back, in the order of appending.
+    /// Returns the pages that are held back, in the order of appending.
     pub(crate) fn held(&self) -> Vec<PageId> {
         self.state().held.iter().map(|(at, _)| *at).collect()
     }
@@ -130,7 +130,7 @@ impl Wary {
         }
     }
 
-    /// Extents reset so far.
+    /// Returns the number of extents reset so far.
     pub(crate) fn resets(&self) -> u64 {
         self.state().resets
     }

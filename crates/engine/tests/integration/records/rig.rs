@@ -42,7 +42,7 @@ pub(crate) fn config(shape: Shape, ack: Ack) -> Config {
     }
 }
 
-/// A store with [`SPACES`] on an empty medium.
+/// Returns a store with [`SPACES`] on an empty medium.
 pub(crate) async fn format(medium: &Arc<Wary>, ack: Ack) -> Arc<Store> {
     format_with(medium, config(medium.shape(), ack)).await
 }
