@@ -50,36 +50,36 @@
 mod ack;
 mod check;
 mod clean;
-mod format;
-mod read;
-mod recover;
-
 mod config;
 mod counters;
-
 mod error;
 mod extent;
+mod format;
 mod index;
 mod inline_list;
 mod key_space;
-
 mod lifetime;
 mod log;
-
+mod read;
+mod recover;
 mod sabotage;
 mod store;
-
 mod write;
 
-pub use format::address::Address;
-
+pub use ack::Ack;
 pub use check::inspect::{ExtentFacts, PageContent, PageFacts, RecordFacts, RecordKind};
+pub use check::scrubber::{ScrubFinding, Scrubbed, ScrubbedPart};
+pub use check::verify::{Finding, Verified, Wrong};
 pub use clean::expiring::ExpiringCounts;
+pub use config::Config;
 pub use counters::{Counts, Usage};
 pub use error::Error;
 pub use extent::Live;
+pub use format::address::Address;
 pub use index::cached_hash::CachedHashIndex;
 pub use index::hash::HashIndex;
+pub use index::survivors::Survivors;
+pub use index::tables::{TableExtent, TablePageName, Tables};
 pub use index::{
     Answer, Candidates, EntriesFrom, HashedKey, Index, IndexConfig, IndexCounts, MakeIndex, Saved,
 };
@@ -88,16 +88,9 @@ pub use lifetime::Lifetime;
 pub use log::SPARE_EXTENTS_MIN;
 pub use read::get::{KeyFacts, Retrieved};
 pub use read::list::{Iteration, KeyFilter};
-pub use recover::checkpoint::Checkpointed;
-
-pub use ack::Ack;
-pub use check::scrubber::{ScrubFinding, Scrubbed, ScrubbedPart};
-pub use check::verify::{Finding, Verified, Wrong};
-pub use config::Config;
-pub use index::survivors::Survivors;
-pub use index::tables::{TableExtent, TablePageName, Tables};
 pub use read::values::CacheCounts;
 pub use read::walk::Walked;
+pub use recover::checkpoint::Checkpointed;
 pub use recover::open::{How, Recovery};
 pub use recover::power::buffered_pages_max;
 pub use recover::saved::{NotSaved, SavedStore};
