@@ -133,6 +133,28 @@ impl Store {
         set: WriteSet<'_>,
         announced: Announced,
     ) -> Result<Stored, Error> {
+        let mut landing = None;
+        let waits = match self.begin(set, announced) {
+            Begun::Done(done) => return done,
+            Begun::Landing(begun) => {
+                landing = Some(begun);
+                None
+            }
+            Begun::Wait(announced) => Some(announced),
+        };
+        if let Some(announced) = waits {
+            // Boxed: the future of each command is moved, and few of them wait here.
+            return Box::pin(self.write_with_waits(set, announced)).await;
+        }
+        self.land(landing.as_ref().expect("it is in the log")).await
+    }
+
+    /// As [`Self::write`], for a write that has to wait before it is in the log.
+    async fn write_with_waits(
+        self: &Arc<Self>,
+        set: WriteSet<'_>,
+        announced: Announced,
+    ) -> Result<Stored, Error> {
         let mut attempt = Attempt::new(self, set, announced);
         let full = loop {
             match attempt.advance()? {
@@ -150,12 +172,11 @@ impl Store {
                 }
                 Step::Full(error) => break error,
                 Step::Wait(need @ Need::Room(_)) => {
-                    if let Err(full) = Box::pin(attempt.wait(need)).await {
+                    if let Err(full) = attempt.wait(need).await {
                         break full;
                     }
                 }
-                // Boxed: writes that wait are few, and the future of all writes is moved.
-                Step::Wait(need) => Box::pin(attempt.wait(need)).await?,
+                Step::Wait(need) => attempt.wait(need).await?,
             }
         };
         drop(attempt);

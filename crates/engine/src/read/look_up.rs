@@ -130,7 +130,7 @@ impl Store {
             Known::From(at) => at,
         };
         // All are pinned at the instant of the index's answer.
-        let mut visits: SmallVec<[_; 2]> =
+        let mut visits: SmallVec<[_; 1]> =
             candidates[from..].iter().map(|at| self.log.visit(*at)).collect();
         for visit in &mut visits {
             match read(visit).await? {

@@ -76,14 +76,19 @@ impl Store {
     /// place of a value. An error has changed nothing once later writes of the key have landed too:
     /// a caller that has several waits for the last one first.
     pub async fn landed(self: &Arc<Self>, landing: Landing) -> Result<Stored, Error> {
+        self.land(&landing).await
+    }
+
+    /// As [`Self::landed`]; a record may be taken back until `landing` drops.
+    pub(crate) async fn land(self: &Arc<Self>, landing: &Landing) -> Result<Stored, Error> {
         if self.config.ack == Ack::Program {
-            self.durable(&landing).await?;
+            self.durable(landing).await?;
             if landing.members.iter().any(|member| member.kept.is_none()) {
-                Box::pin(self.settle_unchanged(&landing)).await?;
+                Box::pin(self.settle_unchanged(landing)).await?;
             }
         }
         if landing.kept().any(|(member, _)| member.value.is_none()) {
-            Box::pin(self.forget_deleted(&landing)).await;
+            Box::pin(self.forget_deleted(landing)).await;
         }
         Ok(landing.stored)
     }
