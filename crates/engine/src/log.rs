@@ -22,7 +22,7 @@ use media::{ExtentId, Label, Media, Page, PageId, Shape, Stream};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 type Hasher = foldhash::fast::FixedState;
@@ -39,6 +39,9 @@ pub(crate) struct Log {
     pub(crate) answers_early: bool,
     /// Extents that are kept for the index's table pages.
     table_extents: AtomicU32,
+    /// How many pages have landed or failed records were undone. It changes under the lock of
+    /// `state`, and is read without it.
+    decisions: AtomicU64,
     state: Mutex<State>,
 }
 
@@ -320,11 +323,6 @@ impl State {
         self.extents.iter().any(|(_, extent)| extent.revocable > 0)
     }
 
-    /// Wakes the tasks that wait for a decision: a page has landed, or a failed record was undone.
-    pub(crate) fn wake_undecided(&mut self) {
-        self.undecided.drain(..).for_each(clock::wake);
-    }
-
     /// Takes one pin off an extent.
     pub(crate) fn unpin(&mut self, id: ExtentId) {
         let extent = self.extents.get(id);
@@ -416,8 +414,20 @@ impl Log {
             (Layout::new(&shape).vouched(media.vouches_for_headers()), AtomicU32::new(0));
         let state = Mutex::new(state);
         let (headers, values) = (Headers::new(0), Values::new(0, &shape));
+        let decisions = AtomicU64::new(0);
         let (windows, answers_early) = (KeyWindows::new(0), false);
-        Self { media, shape, layout, headers, values, windows, answers_early, table_extents, state }
+        Self {
+            media,
+            shape,
+            layout,
+            headers,
+            values,
+            windows,
+            answers_early,
+            table_extents,
+            decisions,
+            state,
+        }
     }
 
     #[inline]
@@ -592,10 +602,29 @@ impl Log {
         clock::park(Rank::Credit, Stage::Queue).await;
     }
 
-    /// Waits until a page has landed, or a record that did not was undone. The caller knows that
-    /// one of the two will happen.
-    pub(crate) async fn decision(&self) {
-        self.state().undecided.push(clock::current());
+    /// Returns how many pages have landed or failed records were undone so far, for
+    /// [`Self::decision_after`].
+    pub(crate) fn decisions(&self) -> u64 {
+        self.decisions.load(Ordering::Relaxed)
+    }
+
+    /// Counts a decision, and wakes the tasks that wait for one: a page has landed, or a failed
+    /// record was undone.
+    pub(crate) fn note_decision(&self, state: &mut State) {
+        self.decisions.store(self.decisions() + 1, Ordering::Relaxed);
+        state.undecided.drain(..).for_each(clock::wake);
+    }
+
+    /// Waits until a page has landed, or a record that did not was undone, since there were `seen`
+    /// of these. The caller knows that one of the two happens.
+    pub(crate) async fn decision_after(&self, seen: u64) {
+        {
+            let mut state = self.state();
+            if self.decisions() != seen {
+                return;
+            }
+            state.undecided.push(clock::current());
+        }
         clock::park(Rank::Free, Stage::Latch).await;
     }
 
@@ -682,7 +711,7 @@ impl Log {
         extent.in_flight -= 1;
         let is_urgent = extent.has_lost && extent.in_flight == 0;
         state.cleaning.is_urgent |= is_urgent;
-        state.wake_undecided();
+        self.note_decision(&mut state);
         if stream == Stream::Host {
             state.host_pages_in_flight -= 1;
             state.buffer_waiters.drain(..).for_each(clock::wake);

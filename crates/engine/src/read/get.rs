@@ -195,11 +195,14 @@ impl Store {
     ) -> Result<T, Error> {
         let mut is_undone = false;
         loop {
+            let seen = self.log.decisions();
             match attempt().await {
                 // The writer may have undone the record before this task resumed.
                 Err(error) if error.is_of_writing() => {
                     if self.log.state().may_take_back() {
-                        self.log.decision().await;
+                        self.log.decision_after(seen).await;
+                    } else if self.log.decisions() == seen {
+                        return Err(error);
                     }
                 }
                 Err(Error::Unrecovered) if !is_undone && self.undoes() => {
@@ -219,7 +222,7 @@ impl Store {
             return true;
         }
         if !self.are_final(&failed) {
-            self.log.decision().await;
+            self.log.decision_after(self.log.decisions()).await;
             // Undoing one write can expose an earlier write that also failed.
             let left = self.failed_of(table, key).await;
             if left != failed {

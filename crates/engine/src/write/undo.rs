@@ -52,7 +52,7 @@ impl Drop for Revocable {
         let extent = state.extents.get(self.extent);
         assert!(extent.revocable > 0, "each record that may be taken back is counted");
         extent.revocable -= 1;
-        state.wake_undecided();
+        self.log.note_decision(&mut state);
         state.unpin(self.extent);
         if let Some(replaced) = self.replaced {
             state.unpin(replaced);
@@ -84,6 +84,7 @@ impl Store {
     pub(crate) async fn undo(self: &Arc<Self>, failed: Failed<'_>, before: Option<&Found>) {
         let Failed { table, key, at, .. } = failed;
         loop {
+            let seen = self.log.decisions();
             let entry = self.enter(table, key).await;
             if self.index.lookup(table, key).await.contains(&at) {
                 self.point_back(failed, before).await;
@@ -93,7 +94,7 @@ impl Store {
             if self.is_decided(table, key).await {
                 break;
             }
-            self.log.decision().await;
+            self.log.decision_after(seen).await;
         }
         if failed.value.is_none() {
             let bytes = self.log.layout.footprint(header_len(key.key.as_bytes().len(), None), 0);

@@ -218,6 +218,31 @@ fn a_key_has_its_old_value_when_all_later_stores_of_it_fail_in_any_order() {
     }
 }
 
+/// No page lands after the two that fail: nothing but the later store wakes the earlier one.
+#[test]
+fn a_key_has_its_old_value_when_both_stores_of_it_fail_and_no_other_page_lands() {
+    let medium = Arc::new(Wary::new(SMALL));
+    Reactor::new(None).run(async {
+        let store = format(&medium, Ack::Program).await;
+        let model = prepare(&store).await;
+        medium.hold();
+        let mut outcomes = vec![put_beside(&store, 1, 1)];
+        rest().await;
+        outcomes.push(put_beside(&store, 1, 2));
+        rest().await;
+        let held: Vec<_> = medium.held().into_iter().collect();
+        assert_eq!(held.len(), 2, "each on a page of its own");
+        medium.refuse();
+        for at in held {
+            medium.land(at);
+            while_later().await;
+        }
+        assert_eq!(failed(&outcomes), 2, "both were answered");
+        medium.release();
+        check(&store, &model, "after the errors").await;
+    });
+}
+
 /// Sleeps long enough for all tasks to finish what they can.
 async fn while_later() {
     clock::sleep(Nanos::from_micros(1_000), Stage::Core).await;
