@@ -304,7 +304,8 @@ impl<'a> Attempt<'a> {
             return Err(Error::CapacityExceeded);
         }
         let (ack, page) = (store.config.ack, store.log.shape.page_bytes);
-        if state.buffer_shortage(ack, page, self.set.bytes).is_some() {
+        // A write without a record needs no room, and has not waited for any.
+        if records > 0 && state.buffer_shortage(ack, page, self.set.bytes).is_some() {
             return Ok(Err(NoRoom));
         }
         if let Some(size) = self.set.size.filter(|_| records > 0)

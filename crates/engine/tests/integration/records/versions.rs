@@ -4,7 +4,7 @@ use crate::records::rig::{
 };
 use base::{Buf, Key, Nanos, Rng};
 use clock::{Stage, UnixMillis, unix_now};
-use engine::{Ack, BatchOp, BatchWrite, Condition, Error, Store, Version, Write};
+use engine::{Ack, BatchOp, BatchWrite, Begun, Condition, Error, Store, Version, Write};
 use media::Shape;
 use reactor::Reactor;
 use std::collections::BTreeSet;
@@ -290,4 +290,31 @@ fn a_walk_meets_every_key_that_stays_once() {
             assert!(!set.contains(&key(5_000)), "that is another key space");
         });
     }
+}
+
+/// The check would wait for room that only a landing page makes, and no page lands.
+#[test]
+fn conditions_are_checked_while_the_buffer_is_full() {
+    let medium = Arc::new(Wary::new(SMALL));
+    Reactor::new(None).run(async {
+        let store = crate::records::rig::format(&medium, Ack::Buffer { bytes: 1_200 }).await;
+        store_one(&store, SPACES[0], 1, &value(300, 1)).await;
+        medium.hold();
+        // Pages have 1,024 bytes.
+        let is_full = (2..8).any(|number| {
+            let (key, value) = (key(number), value(300, number));
+            let write = Write::default();
+            match store.begin_put(SPACES[0], &key, &value, write, store.announce()) {
+                Begun::Done(done) => done.is_err(),
+                Begun::Landing(_) => panic!("hosts are answered from the buffer"),
+                Begun::Wait(_) => true,
+            }
+        });
+        assert!(is_full, "a page is on its way, and the next values do not fit the buffer");
+        for last in [1, 2] {
+            let checks = (1..=last).map(|number| keep(number, Condition::Always)).collect();
+            assert_eq!(store.write_batch(checks, store.announce()).await, Ok(()));
+        }
+        medium.release();
+    });
 }
