@@ -59,16 +59,18 @@ impl Quick {
         store.expect(self.space, &self.key);
     }
 
-    /// Executes it as far as that takes no wait. Callers are inside the monitor.
+    /// Executes it as far as that takes no wait; a Store was announced. Callers are inside the
+    /// monitor.
     #[inline]
-    pub(crate) fn attempt(self, store: &Arc<Store>) -> Tried {
+    pub(crate) fn attempt(self, store: &Arc<Store>, announced: Option<Announced>) -> Tried {
         match &self.action {
             Action::Retrieve(room) => match store.begin_get(self.space, &self.key) {
                 Some(got) => Tried::Done(delivered(got.map(|found| found.value), *room).into()),
                 None => Tried::Waits(self, None),
             },
             Action::Store(value) => {
-                let (write, announced) = (Condition::Always.into(), store.announce());
+                let announced = announced.expect("a Store is announced");
+                let write = Condition::Always.into();
                 match store.begin_put(self.space, &self.key, value, write, announced) {
                     Begun::Done(stored) => Tried::Done(done(stored).into()),
                     Begun::Landing(landing) => Tried::Landing(landing),

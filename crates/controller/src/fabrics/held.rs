@@ -9,7 +9,7 @@ use crate::host_queue::Capsule;
 use crate::io_command::Counted;
 use crate::namespace::Namespace;
 use crate::quick::{Quick, Tried};
-use engine::Store;
+use engine::{Announced, Store};
 use spec::Opcode;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -33,6 +33,8 @@ struct HeldCommand {
     /// Length of the host's buffer in bytes.
     room: u32,
     quick: Quick,
+    /// A Store is announced while it is held, so that those held together share a page.
+    announced: Option<Announced>,
 }
 
 impl HeldCommand {
@@ -82,8 +84,9 @@ impl Pair {
         }
         let held = &mut *self.held.borrow_mut();
         let Some(store) = held.store(io_context, nsid) else { return false };
-        let Some(command) = decode(io_context, capsule) else { return false };
+        let Some(mut command) = decode(io_context, capsule) else { return false };
         command.quick.expect(store);
+        command.announced = command.stored.map(|_| store.announce());
         held.commands.push(command);
         true
     }
@@ -106,7 +109,7 @@ impl Pair {
             let (head, begun) = (command.head, command.begun());
             let tried = {
                 let _inside = io_context.device.enter();
-                command.quick.attempt(store)
+                command.quick.attempt(store, command.announced)
             };
             let todo = match tried {
                 Tried::Done(outcome) => {
@@ -140,5 +143,6 @@ fn decode(io_context: &IoContext, capsule: &mut Capsule) -> Option<HeldCommand> 
         return None;
     }
     let quick = Quick::decode(command, data)?;
-    Some(HeldCommand { head: CommandHead::of(command), stored, room, quick })
+    let head = CommandHead::of(command);
+    Some(HeldCommand { head, stored, room, quick, announced: None })
 }

@@ -88,6 +88,24 @@ fn a_store_is_answered_when_it_is_durable() {
 }
 
 #[test]
+fn stores_that_are_held_together_share_a_page() {
+    run_real(Ack::Program, async |world| {
+        let (_admin, id) = world.admin().await;
+        let io = world.io(id, 1).await;
+        let padded = || world.device.kv().unwrap().counters().padded_pages;
+        let before = padded();
+        for key in 1..=8_u8 {
+            io.hold_store(&[key], b"value");
+        }
+        io.queue.execute_held();
+        for _ in 1..=8 {
+            assert_eq!(io.next().await.unwrap().entry.status(), SUCCESS);
+        }
+        assert_eq!(padded(), before + 1);
+    });
+}
+
+#[test]
 fn what_must_wait_or_be_refused_is_answered_as_by_an_emulated_device() {
     let test = async |world: World| {
         let (_admin, id) = world.admin().await;
