@@ -160,11 +160,11 @@ const CONNECTION: &[Row] = &[
     ("ping", -1, FAST, NO_KEYS, "Answer"),
     ("echo", 2, FAST, NO_KEYS, "Answer with an argument"),
     ("hello", -1, UNASKED | FAST, NO_KEYS, "Choose the protocol"),
-    ("auth", -2, UNASKED | FAST, NO_KEYS, "Say who is there"),
+    ("auth", -2, UNASKED | FAST, NO_KEYS, "Log in as a user"),
     ("select", 2, FAST, NO_KEYS, "Choose the database"),
     ("quit", -1, UNASKED | FAST | AT_ONCE, NO_KEYS, "End the connection"),
     ("reset", 1, UNASKED | FAST | AT_ONCE, NO_KEYS, "Make the connection as it was at first"),
-    ("client", -2, 0, NO_KEYS, "Say who one is, and see who else is there"),
+    ("client", -2, 0, NO_KEYS, "Name the connection; list and end connections"),
 ];
 
 const SERVER: &[Row] = &[

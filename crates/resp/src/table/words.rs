@@ -37,8 +37,8 @@ const CLIENT: Words = &[
     word("list", -2, "[TYPE type] [ID id ...]", "Tell of all connections, or of some"),
     word("info", 2, "", "Tell of this connection"),
     word("kill", -3, "address | filter value ...", "End connections"),
-    word("no-evict", 3, "ON|OFF", "Is taken, and changes nothing: no connection is evicted"),
-    word("no-touch", 3, "ON|OFF", "Is taken, and changes nothing: nobody counts touches"),
+    word("no-evict", 3, "ON|OFF", "Accept the option; Kvasir evicts no connection"),
+    word("no-touch", 3, "ON|OFF", "Accept the option; Kvasir does not track accesses"),
     word("reply", 3, "ON|OFF|SKIP", "Say which commands are to be answered"),
     HELP,
 ];
@@ -92,8 +92,8 @@ const MODULE: Words = &[word("list", 2, "", "Return an empty list"), HELP];
 
 const OBJECT: Words = &[
     word("encoding", 3, "key", "Tell by which name Redis knows the form of a value"),
-    word("freq", 3, "key", "Tell how often a key is used, which nobody counts"),
-    word("idletime", 3, "key", "Tell for how long a key was not used, which nobody counts"),
+    word("freq", 3, "key", "Return an error: Kvasir does not count accesses"),
+    word("idletime", 3, "key", "Return an error: Kvasir does not track accesses"),
     word("refcount", 3, "key", "Tell how many keys share a value: 1"),
     HELP,
 ];
