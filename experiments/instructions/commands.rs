@@ -4,7 +4,7 @@ use crate::aside::aside;
 use crate::drives;
 use base::{Buf, Key, Rng};
 use controller::{Queue, QueuePair, Submission};
-use media::Durability;
+use drive::Durability;
 use node::{Device, FaultPlan, Profile};
 use reactor::Reactor;
 use spec::{Command, Status, StoreOptions};

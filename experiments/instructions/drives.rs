@@ -1,7 +1,7 @@
 //! The drives under load.
 
 use crate::disk::Disk;
-use media::{Durability, Format};
+use drive::{Durability, Format};
 use node::{DiskDrive, DiskOptions, MemoryDrive, MemoryKind};
 use std::sync::Arc;
 

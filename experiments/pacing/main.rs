@@ -8,7 +8,7 @@ mod disk;
 
 use base::Nanos;
 use disk::{PacedDisk, Speed};
-use media::{Durability, Format};
+use drive::{Durability, Format};
 use node::{DiskDrive, DiskOptions};
 use reactor::Reactor;
 use std::process::ExitCode;

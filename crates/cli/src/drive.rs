@@ -16,7 +16,7 @@ pub(crate) use inspect::run as inspect;
 
 use crate::output::Failure;
 use disk::{Access, File};
-use media::Durability;
+use drive::Durability;
 use node::DURABILITIES;
 use reactor::{Peer, Reactor, Remote, peers};
 use std::fmt::Display;

@@ -22,7 +22,7 @@
 //! The kernel and the disk. Other programs ask for the lock of a file before they write to it.
 //!
 //! # Not here
-//! The meaning of blocks (`media::LogOnBlocks`, `engine`); the kernel's interface (`reactor`).
+//! The meaning of blocks (`drive`, `media::LogOnBlocks`); the kernel's interface (`reactor`).
 
 mod align;
 mod counters;

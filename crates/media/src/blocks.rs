@@ -73,8 +73,8 @@ pub fn cut(segments: &[Buf], start: u32, len: u32) -> Option<Segments> {
     cut_with(lens, start, len, |number, range| segments[number].slice(range))
 }
 
-/// The same of segments that are needed for nothing else.
-pub(crate) fn cut_out(mut segments: Segments, start: u32, len: u32) -> Option<Segments> {
+/// Returns the same as [`cut`], of segments that the caller needs for nothing else.
+pub fn cut_out(mut segments: Segments, start: u32, len: u32) -> Option<Segments> {
     let end = start.checked_add(len)?;
     if let [one] = &mut segments[..]
         && end <= one.len()

@@ -15,14 +15,13 @@
 //! | append FTL on emulated NAND | `ftl::AppendFtl` | as the profile says | that of the NAND |
 //! | memory | [`Memory`] | as asked | none |
 //! | any [`Blocks`] | [`LogOnBlocks`] | most of a block for each page | that of the blocks |
-//! | those of a disk | [`FramesOnBlocks`] | as much as is used | that of the blocks |
+//! | those of a disk | `drive::Medium` | as much as is used | that of the blocks |
 //!
 //! | to follow | read, in this order |
 //! |---|---|
 //! | a log | `medium`, `extent`, `page` |
 //! | a log in memory | `memory`, `flat`, `packed` |
 //! | a log on blocks of flash | `blocks`, `log_on_blocks` |
-//! | a log on a disk | `frames_on_blocks`, `frames_on_blocks/writer`, `frames_on_blocks/read` |
 //! | the choice of a victim | `victim` |
 //!
 //! # Guarantees
@@ -33,37 +32,32 @@
 //! The log appends to an extent in order and reads only what it appended; anything else panics.
 //!
 //! # Not here
-//! What the bytes mean (`engine`), flash timing (`nand`), which block an extent uses (`ftl`).
+//! What the bytes mean (`engine`), flash timing (`nand`), which block an extent uses (`ftl`), the
+//! drive on a disk (`drive`).
 
 mod blocks;
 mod error;
 mod extent;
 mod flat;
-mod frames_on_blocks;
 mod log_on_blocks;
 mod medium;
 mod memory;
 mod memory_blocks;
 mod packed;
 mod page;
-mod sabotage;
 mod starts;
 mod sweep;
 mod traffic;
 mod victim;
 
-pub use blocks::{Blocks, BlocksShape, Segments, cut};
+pub use blocks::{Blocks, BlocksShape, Segments, cut, cut_out};
 pub use error::Error;
 pub use extent::{ExtentId, ExtentInfo, Frames, Label, PageId, Shape, Span, Stream};
-pub use frames_on_blocks::{
-    Damage, DamagedPart, DriveInfo, Durability, Format, FramesOnBlocks, OpenError,
-};
 pub use log_on_blocks::{LogOnBlocks, SavedLogOnBlocks};
 pub use medium::{Media, Select};
 pub use memory::Memory;
 pub use memory_blocks::MemoryBlocks;
 pub use page::Page;
-pub use sabotage::Sabotage;
 pub use starts::Starts;
 pub use sweep::{Swept, SweptPage};
 pub use traffic::Traffic;

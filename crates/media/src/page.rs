@@ -100,7 +100,7 @@ impl Page {
     }
 
     /// As [`Self::new`], with spare bytes that stay where they are.
-    pub(crate) fn of_parts(spare: Buf, mut data: Segments) -> Self {
+    pub fn of_parts(spare: Buf, mut data: Segments) -> Self {
         if let [one] = &data[..]
             && one.bytes().is_some()
         {
@@ -193,7 +193,8 @@ impl Page {
     }
 
     /// Calls `visit` with the segments of the data: without a copy, where the page has them so.
-    pub(crate) fn with_segments<T>(&self, visit: impl FnOnce(&[Buf]) -> T) -> T {
+    #[inline]
+    pub fn with_segments<T>(&self, visit: impl FnOnce(&[Buf]) -> T) -> T {
         match &self.0 {
             Repr::Scattered(page) => visit(&page.data),
             Repr::OnePiece(_) => visit(&self.segments()),
@@ -201,7 +202,8 @@ impl Page {
     }
 
     /// CRC-32C of the data, if [`Self::with_crc`] was told.
-    pub(crate) fn crc(&self) -> Option<u32> {
+    #[inline]
+    pub fn crc(&self) -> Option<u32> {
         match &self.0 {
             Repr::Scattered(page) => page.crc,
             Repr::OnePiece(_) => None,

@@ -2,8 +2,9 @@ use crate::indexes::INDEXES;
 use base::{MIB, Nanos, parse_size};
 use clock::{Group, Monitor};
 use controller::Controller;
+use drive::{DriveInfo, Durability, Format, Medium};
 use engine::{Ack, IndexConfig, KeySpaceId, Recovery, SPARE_EXTENTS_MIN, ScrubFinding, Store};
-use media::{Blocks, DriveInfo, Durability, Format, FramesOnBlocks, Media, Victims};
+use media::{Blocks, Media, Victims};
 use std::num::NonZero;
 use std::sync::Arc;
 
@@ -103,7 +104,7 @@ impl DiskOptions {
 pub enum DiskError {
     /// The blocks hold no usable drive.
     #[error(transparent)]
-    Medium(#[from] media::OpenError),
+    Medium(#[from] drive::OpenError),
     /// The drive's content cannot be read, or a write fails.
     #[error(transparent)]
     Store(#[from] engine::Error),
@@ -114,7 +115,7 @@ pub enum DiskError {
 pub struct DiskDrive {
     controller: Arc<Controller>,
     store: Arc<Store>,
-    medium: Arc<FramesOnBlocks>,
+    medium: Arc<Medium>,
     /// Guards every use of the store and the medium.
     monitor: Arc<Monitor>,
     recovery: Recovery,
@@ -130,14 +131,14 @@ pub struct DiskDriveShare {
 impl DiskDrive {
     /// Checks that `blocks` are large enough for a drive. Writes nothing.
     pub fn check_size(blocks: &dyn Blocks, format: Format) -> Result<(), DiskError> {
-        Ok(FramesOnBlocks::check_room(blocks, &format, DISK_DRIVE_EXTENTS_MIN)?)
+        Ok(Medium::check_room(blocks, &format, DISK_DRIVE_EXTENTS_MIN)?)
     }
 
     /// Formats all of `blocks` as an empty drive with the key space of namespace 1.
     pub async fn format(blocks: Arc<dyn Blocks>, format: Format) -> Result<DriveInfo, DiskError> {
         Self::check_size(&*blocks, format)?;
-        FramesOnBlocks::format(blocks.clone(), format).await?;
-        let medium = FramesOnBlocks::open(blocks, Durability::Group).await?;
+        Medium::format(blocks.clone(), format).await?;
+        let medium = Medium::open(blocks, Durability::Group).await?;
         let info = medium.info();
         let config = config(&info, DiskOptions::default(), Group::new());
         let store = Store::format(Arc::new(medium), config);
@@ -159,7 +160,7 @@ impl DiskDrive {
         options: DiskOptions,
     ) -> Result<Self, DiskError> {
         let start = clock::host_now();
-        let medium = Arc::new(FramesOnBlocks::open(blocks, options.durability).await?);
+        let medium = Arc::new(Medium::open(blocks, options.durability).await?);
         let group = Group::new();
         let config = config(&medium.info(), options, group);
         let (store, recovery) = Store::open(medium.clone(), config).await?;
@@ -276,7 +277,7 @@ fn without_emulation(monitor: &Arc<Monitor>, has_volatile_cache: bool) -> contro
 }
 
 /// Flushes at intervals. The next command that writes reports a failed flush.
-async fn flush_forever(medium: Arc<FramesOnBlocks>) {
+async fn flush_forever(medium: Arc<Medium>) {
     while medium.flush().await.is_ok() {
         clock::sleep(FLUSH_INTERVAL, clock::Stage::Queue).await;
     }

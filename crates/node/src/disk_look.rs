@@ -1,21 +1,22 @@
 use crate::disk_drive::{DiskError, DiskOptions, config};
 use clock::Group;
+use drive::{Damage, DriveInfo, Medium};
 use engine::{Recovery, Store};
-use media::{Blocks, Damage, DriveInfo, FramesOnBlocks, PageId};
+use media::{Blocks, PageId};
 use std::sync::Arc;
 
 /// A drive of pairs, opened for reading only from the blocks of a disk or a file.
 #[derive(Debug)]
 pub struct DiskLook {
     store: Arc<Store>,
-    medium: Arc<FramesOnBlocks>,
+    medium: Arc<Medium>,
     recovery: Recovery,
 }
 
 impl DiskLook {
     /// Opens the drive on `blocks`. Runs inside a reactor that serves them.
     pub async fn open(blocks: Arc<dyn Blocks>) -> Result<Self, DiskError> {
-        let medium = Arc::new(FramesOnBlocks::look(blocks).await?);
+        let medium = Arc::new(Medium::look(blocks).await?);
         let config = config(&medium.info(), DiskOptions::default(), Group::new());
         let (store, recovery) = Store::look(medium.clone(), config).await?;
         Ok(Self { store, medium, recovery })

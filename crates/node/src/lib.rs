@@ -18,7 +18,7 @@
 //! | a connection | `server/reactors`, `server/places`, `server/pace`, `server/connections` |
 //! | a command to another reactor | `server/router`, `server/bridge` |
 //! | a status request | `server/http`, `server/status_service`, `server/reactor_counters` |
-//! | a drive on a disk | `disk_look`, `disk_drive`, `server/drive` |
+//! | a drive on a disk (the bytes: crate `drive`) | `disk_look`, `disk_drive`, `server/drive` |
 //! | a power loss, a saved state | `device/power`, `device/saved`, `state` |
 //!
 //! # Guarantees

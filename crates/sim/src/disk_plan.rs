@@ -1,6 +1,7 @@
 use crate::disk::{DiskConditions, DiskFaults, Left, SimDisk};
 use base::Rng;
-use media::{BlocksShape, Durability, Format};
+use drive::{Durability, Format};
+use media::BlocksShape;
 use node::{DISK_DRIVE_EXTENTS_MIN, DiskOptions};
 use std::collections::BTreeSet;
 

@@ -15,7 +15,7 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 #[derive(Clone, Copy, Debug)]
 enum Mistake {
     Store(Sabotage),
-    Drive(media::Sabotage),
+    Drive(drive::Sabotage),
 }
 
 impl From<Sabotage> for Mistake {
@@ -24,8 +24,8 @@ impl From<Sabotage> for Mistake {
     }
 }
 
-impl From<media::Sabotage> for Mistake {
-    fn from(mistake: media::Sabotage) -> Self {
+impl From<drive::Sabotage> for Mistake {
+    fn from(mistake: drive::Sabotage) -> Self {
         Self::Drive(mistake)
     }
 }
@@ -34,13 +34,13 @@ impl Mistake {
     fn choose(self) {
         match self {
             Self::Store(mistake) => Sabotage::choose(Some(mistake)),
-            Self::Drive(mistake) => media::Sabotage::choose(Some(mistake)),
+            Self::Drive(mistake) => drive::Sabotage::choose(Some(mistake)),
         }
     }
 
     fn choose_none() {
         Sabotage::choose(None);
-        media::Sabotage::choose(None);
+        drive::Sabotage::choose(None);
     }
 }
 
@@ -95,12 +95,12 @@ fn a_store_that_takes_parts_of_values_is_found() {
 
 #[test]
 fn a_drive_that_answers_before_it_has_flushed_is_found() {
-    assert_found(media::Sabotage::AnswerBeforeFlush, Scenario::Disk);
+    assert_found(drive::Sabotage::AnswerBeforeFlush, Scenario::Disk);
 }
 
 #[test]
 fn a_drive_that_takes_what_an_extent_held_before_is_found() {
-    assert_found(media::Sabotage::FormerFrames, Scenario::Disk);
+    assert_found(drive::Sabotage::FormerFrames, Scenario::Disk);
 }
 
 #[test]

@@ -28,7 +28,7 @@ where
     serve(async {
         let opened = DiskLook::open(file.clone()).await;
         let drive = opened.map_err(|error| match error {
-            DiskError::Medium(media::OpenError::NotADrive) => not_a_drive(path, &found),
+            DiskError::Medium(drive::OpenError::NotADrive) => not_a_drive(path, &found),
             error => failure(path, &file, &error),
         })?;
         act(file, drive).await

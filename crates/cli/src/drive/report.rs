@@ -2,7 +2,7 @@ use crate::number::{counted, grouped};
 use crate::path::shown;
 use crate::table;
 use base::human_bytes;
-use media::DriveInfo;
+use drive::DriveInfo;
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::Path;

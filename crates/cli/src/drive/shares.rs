@@ -1,7 +1,8 @@
 use crate::number::{grouped, percent};
 use crate::table;
+use drive::DriveInfo;
 use engine::ExtentFacts;
-use media::{DriveInfo, Stream};
+use media::Stream;
 use serde::Serialize;
 
 /// Percent per row of the table of live shares.

@@ -1,4 +1,3 @@
 //! Logs on block devices.
 
-mod frames_on_blocks;
 mod log_on_blocks;

@@ -3,8 +3,9 @@
 use base::Buf;
 use clock::{Class, LocalFuture};
 use controller::{QueuePair, Submission};
+use drive::{Durability, Format, OpenError};
 use engine::How;
-use media::{Blocks, BlocksShape, Durability, Error, Format, MemoryBlocks, OpenError, Segments};
+use media::{Blocks, BlocksShape, Error, MemoryBlocks, Segments};
 use node::{DISK_DRIVE_EXTENTS_MIN, DiskDrive, DiskError, DiskOptions, capacity_bytes};
 use reactor::Reactor;
 use spec::{Command, Status, StoreOptions};

@@ -4,8 +4,9 @@
 use base::Buf;
 use clock::Class;
 use controller::{QueuePair, Submission};
+use drive::Format;
 use engine::{Finding, PageContent, Wrong};
-use media::{Blocks, BlocksShape, Format, MemoryBlocks, PageId, Segments, Stream};
+use media::{Blocks, BlocksShape, MemoryBlocks, PageId, Segments, Stream};
 use node::{DiskDrive, DiskLook, DiskOptions};
 use reactor::Reactor;
 use spec::{Command, Status, StoreOptions};

@@ -3,11 +3,9 @@
 use base::{Buf, Rng};
 use clock::Class;
 use controller::{QueuePair, Submission};
+use drive::{DamagedPart, Durability, Format, Medium};
 use engine::Wrong;
-use media::{
-    Blocks, BlocksShape, DamagedPart, Durability, ExtentId, Format, FramesOnBlocks, Media,
-    MemoryBlocks, Segments,
-};
+use media::{Blocks, BlocksShape, ExtentId, Media, MemoryBlocks, Segments};
 use node::{DiskDrive, DiskLook, DiskOptions};
 use reactor::Reactor;
 use spec::{Command, Status, StoreOptions};
@@ -216,7 +214,7 @@ fn behind_an_old_copy_there_is_what_was_stored_last_or_an_error() {
 /// Extents that were being appended to when the drive crashed.
 fn open_ones(memory: &Arc<MemoryBlocks>) -> BTreeSet<u32> {
     Reactor::new(None).run(async {
-        let medium = FramesOnBlocks::look(memory.clone()).await.expect("it is a drive");
+        let medium = Medium::look(memory.clone()).await.expect("it is a drive");
         let found = Media::extents(&medium);
         found.iter().filter(|info| info.summary.is_none()).map(|info| info.id.0).collect()
     })
@@ -254,7 +252,7 @@ fn an_old_copy_is_named_after_a_crash_but_for_the_end_of_an_open_extent() {
 /// Extents that were in use, and are free.
 fn reset_ones(memory: &Arc<MemoryBlocks>) -> Vec<u32> {
     Reactor::new(None).run(async {
-        let medium = FramesOnBlocks::look(memory.clone()).await.expect("it is a drive");
+        let medium = Medium::look(memory.clone()).await.expect("it is a drive");
         let used: BTreeSet<_> = Media::extents(&medium).iter().map(|info| info.id.0).collect();
         let mut reset = Vec::new();
         for extent in (0..EXTENTS).filter(|extent| !used.contains(extent)) {

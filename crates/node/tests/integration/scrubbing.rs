@@ -4,7 +4,8 @@
 use base::{Buf, Nanos, Rng};
 use clock::{Class, Stage, sleep};
 use controller::{QueuePair, Submission};
-use media::{Blocks, BlocksShape, Format, MemoryBlocks, Segments};
+use drive::Format;
+use media::{Blocks, BlocksShape, MemoryBlocks, Segments};
 use node::{DiskDrive, DiskLook, DiskOptions};
 use reactor::Reactor;
 use spec::{Command, Status, StoreOptions};

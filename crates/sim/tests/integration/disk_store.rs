@@ -3,8 +3,9 @@
 
 use base::{Buf, Key, Nanos};
 use clock::Stage;
+use drive::{Durability, Format};
 use engine::{Error, KeySpaceId, Store, Write};
-use media::{BlocksShape, Durability, Format};
+use media::BlocksShape;
 use node::{DiskDrive, DiskOptions};
 use reactor::Reactor;
 use sim::{DiskConditions, DiskFaults, Left, SimDisk};

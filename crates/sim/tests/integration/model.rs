@@ -3,15 +3,13 @@
 
 use base::{Buf, Key, Nanos, Rng, mix};
 use clock::{Stage, UnixMillis, set_unix_now, unix_now};
+use drive::{Durability, Format, Medium};
 use engine::{
     Ack, BatchOp, BatchWrite, Condition, Config, Error, How, Index, IndexConfig, Iteration,
     KeyFilter, KeySpaceId, Live, MakeIndex, SPARE_EXTENTS_MIN, Store, Write,
 };
 use ftl::{AppendFtl, Region, Stripe};
-use media::{
-    BlocksShape, Durability, Format, Frames, FramesOnBlocks, LogOnBlocks, Media, Memory,
-    MemoryBlocks, Shape, Victims,
-};
+use media::{BlocksShape, Frames, LogOnBlocks, Media, Memory, MemoryBlocks, Shape, Victims};
 use nand::{Cells, Geometry, Model as Timekeeping, Nand, Registers, Timing};
 use node::INDEXES;
 use reactor::Reactor;
@@ -102,7 +100,7 @@ impl Remains {
         let disk = Arc::new(SimDisk::new(shape, DiskConditions::new(512), 1));
         let format = Format { id: [1; 16], secret: [2; 16], extent_bytes: Some(extent_bytes) };
         let blocks = disk.clone();
-        let formatted = async move { FramesOnBlocks::format(blocks, format).await };
+        let formatted = async move { Medium::format(blocks, format).await };
         Reactor::new(None).run(formatted).expect("nothing fails");
         Self::Drive(disk)
     }
@@ -118,7 +116,7 @@ impl Remains {
                 Arc::new(LogOnBlocks::open(blocks.clone()).await.expect("nothing fails"))
             }
             Self::Drive(disk) => {
-                let drive = FramesOnBlocks::open(disk.clone(), Durability::Group).await;
+                let drive = Medium::open(disk.clone(), Durability::Group).await;
                 Arc::new(drive.expect("nothing fails"))
             }
             Self::Flash(cells, stripe) => {

@@ -4,10 +4,9 @@
 use crate::records::rig::{SPACES, config, value};
 use base::{Key, Nanos, Rng};
 use clock::{Class, LocalFuture, Stage};
+use drive::{Durability, Format, Medium};
 use engine::{Ack, Announced, Config, Store, Write};
-use media::{
-    Blocks, BlocksShape, Durability, Error, Format, FramesOnBlocks, Media, MemoryBlocks, Segments,
-};
+use media::{Blocks, BlocksShape, Error, Media, MemoryBlocks, Segments};
 use reactor::Reactor;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -96,18 +95,18 @@ async fn put(store: &Arc<Store>, number: u64) {
     put_announced(store, number, store.announce()).await;
 }
 
-async fn medium(blocks: &Arc<Counted>) -> Arc<FramesOnBlocks> {
+async fn medium(blocks: &Arc<Counted>) -> Arc<Medium> {
     let blocks: Arc<Counted> = blocks.clone();
-    Arc::new(FramesOnBlocks::open(blocks, Durability::Capacitor).await.expect("it is a drive"))
+    Arc::new(Medium::open(blocks, Durability::Capacitor).await.expect("it is a drive"))
 }
 
-fn with_headers(medium: &FramesOnBlocks, headers_bytes: u64) -> Config {
+fn with_headers(medium: &Medium, headers_bytes: u64) -> Config {
     Config { headers_bytes, ..config(medium.shape(), Ack::Program) }
 }
 
 async fn format(blocks: &Arc<Counted>, headers_bytes: u64) -> Arc<Store> {
     let format = Format { id: [1; 16], secret: [2; 16], extent_bytes: Some(EXTENT_BYTES) };
-    FramesOnBlocks::format(blocks.clone(), format).await.expect("nothing fails");
+    Medium::format(blocks.clone(), format).await.expect("nothing fails");
     let medium = medium(blocks).await;
     let config = with_headers(&medium, headers_bytes);
     let store = Store::format(medium, config);

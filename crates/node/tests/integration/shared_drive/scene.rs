@@ -1,4 +1,4 @@
-use media::Format;
+use drive::Format;
 use node::server::{Inquirer, Served, Server, ServerConfig, Status};
 use node::{DiskDrive, DiskOptions};
 use reactor::{Reactor, Remote};

@@ -1,6 +1,7 @@
 use crate::drive::life::{page_of, whole_span};
 use clock::Class;
-use media::{ExtentId, FramesOnBlocks, Media, PageId};
+use drive::Medium;
+use media::{ExtentId, Media, PageId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What was asked of a drive, and what it answered.
@@ -74,7 +75,7 @@ impl Ledger {
 
     /// Compares the drive with the ledger. What is there must stay, and what is missing must not
     /// come back.
-    pub(crate) async fn check(&mut self, drive: &FramesOnBlocks, found: &mut Found) {
+    pub(crate) async fn check(&mut self, drive: &Medium, found: &mut Found) {
         found.lives += 1;
         // No loss of power leaves what looks like an old copy.
         assert!(drive.outdated().is_empty(), "{:?} are outdated", drive.outdated());
@@ -132,7 +133,7 @@ impl Ledger {
 }
 
 /// The page is there as it was appended.
-async fn assert_page(drive: &FramesOnBlocks, at: PageId, content: u64) {
+async fn assert_page(drive: &Medium, at: PageId, content: u64) {
     let expected = page_of(content, &drive.shape());
     let read = drive.read(whole_span(drive, at, &expected), &|_| 0, Class::HostRead).await;
     let page = read.unwrap_or_else(|error| panic!("{at}: {error}"));

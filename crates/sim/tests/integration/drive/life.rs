@@ -4,9 +4,8 @@
 use crate::drive::ledger::{Ledger, Opening, Step};
 use base::{Buf, Nanos, Rng};
 use clock::{Class, Stage, sleep};
-use media::{
-    Durability, Error, ExtentId, FramesOnBlocks, Label, Media, Page, PageId, Shape, Span, Stream,
-};
+use drive::{Durability, Medium};
+use media::{Error, ExtentId, Label, Media, Page, PageId, Shape, Span, Stream};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -31,7 +30,7 @@ pub(crate) fn page_of(content: u64, shape: &Shape) -> Page {
 }
 
 /// All of a page.
-pub(crate) fn whole_span(drive: &FramesOnBlocks, at: PageId, page: &Page) -> Span {
+pub(crate) fn whole_span(drive: &Medium, at: PageId, page: &Page) -> Span {
     Span { at, units: units(page, &drive.shape()) }
 }
 
@@ -42,7 +41,7 @@ fn units(page: &Page, shape: &Shape) -> u32 {
 /// A drive in use, and what is known of it.
 #[derive(Clone)]
 pub(crate) struct Life {
-    pub(crate) drive: Arc<FramesOnBlocks>,
+    pub(crate) drive: Arc<Medium>,
     pub(crate) ledger: Rc<RefCell<Ledger>>,
     pub(crate) durability: Durability,
 }

@@ -2,7 +2,8 @@ use crate::drive::ledger::{Found, Ledger};
 use crate::drive::life::Life;
 use base::{Nanos, Rng};
 use clock::{Stage, sleep};
-use media::{BlocksShape, Durability, Format, FramesOnBlocks, Media, OpenError};
+use drive::{Durability, Format, Medium, OpenError};
+use media::{BlocksShape, Media};
 use reactor::Reactor;
 use sim::{DiskConditions, DiskFaults, Left, SimDisk, Tally, sweep};
 use std::cell::RefCell;
@@ -37,7 +38,7 @@ fn formatted(seed: u64) -> Arc<SimDisk> {
     let disk = Arc::new(disk(seed));
     let blocks = disk.clone();
     Reactor::new(None)
-        .run(async move { FramesOnBlocks::format(blocks, FORMAT).await.expect("nothing fails") });
+        .run(async move { Medium::format(blocks, FORMAT).await.expect("nothing fails") });
     disk
 }
 
@@ -64,7 +65,7 @@ impl Lived {
                 disk.cut_at(disk.counts().changes() + number);
             }
             clock::spawn(async move {
-                let drive = FramesOnBlocks::open(blocks, durability).await;
+                let drive = Medium::open(blocks, durability).await;
                 let drive = Arc::new(drive.expect("nothing fails"));
                 let mut checked = ledger.borrow().clone();
                 let mut found = *told.borrow();
@@ -86,7 +87,7 @@ impl Lived {
         let (ledger, durability) = (self.ledger.clone(), self.durability);
         let mut found = self.found;
         Reactor::new(None).run(async {
-            let drive = FramesOnBlocks::open(disk, durability).await.expect("nothing fails");
+            let drive = Medium::open(disk, durability).await.expect("nothing fails");
             let mut checked = ledger.borrow().clone();
             checked.check(&drive, &mut found).await;
             *ledger.borrow_mut() = checked;
@@ -196,16 +197,16 @@ fn a_format_that_is_cut_leaves_no_drive_or_the_one_before() {
                 let blocks = disk.clone();
                 clock::spawn(async move {
                     let format = Format { secret: [3; 16], ..FORMAT };
-                    FramesOnBlocks::format(blocks.clone(), format).await.unwrap();
-                    drop(FramesOnBlocks::open(blocks, Durability::Group).await);
+                    Medium::format(blocks.clone(), format).await.unwrap();
+                    drop(Medium::open(blocks, Durability::Group).await);
                 });
                 disk.until_cut().await;
             });
             drop(reactor);
             let after = Arc::new(disk.cut(left, DiskFaults::default(), seed));
             let blocks: Arc<SimDisk> = after.clone();
-            let opened = Reactor::new(None)
-                .run(async { FramesOnBlocks::open(blocks, Durability::Group).await });
+            let opened =
+                Reactor::new(None).run(async { Medium::open(blocks, Durability::Group).await });
             match opened {
                 Err(error) => {
                     assert_eq!(error, OpenError::NotADrive, "change {change}");

@@ -1,0 +1,109 @@
+use crate::durability::Durability;
+use crate::extents::Extents;
+use crate::flusher::Flushes;
+use crate::layout::Layout;
+use crate::ledger::Ledger;
+use crate::origin::{Opening, Origin};
+use base::BufPool;
+use clock::Class;
+use media::{Blocks, Error, ExtentId, Segments, Shape, cut_out};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bytes of freed buffers of each size kept for later writes: as much as one extent's writes need.
+const POOL_BYTES: usize = 4 << 20;
+
+/// What the tasks of a medium share.
+pub(crate) struct Drive {
+    pub(crate) blocks: Arc<dyn Blocks>,
+    pub(crate) layout: Layout,
+    pub(crate) secret: [u8; 16],
+    /// The number of this mount.
+    pub(crate) mount: u32,
+    pub(crate) durability: Durability,
+    /// The sizes of the medium, but for its parallelism.
+    pub(crate) shape: Shape,
+    /// Memory for what is written beside values.
+    pub(crate) pool: BufPool,
+    state: Mutex<State>,
+}
+
+/// What changes while a medium is open.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) extents: Extents,
+    pub(crate) flushes: Flushes,
+    pub(crate) ledger: Ledger,
+    /// Free extents in whose places old copies were found.
+    pub(crate) outdated: Vec<ExtentId>,
+    /// Why nothing more is written.
+    pub(crate) ended: Option<Error>,
+}
+
+impl Drive {
+    pub(crate) fn new(
+        blocks: Arc<dyn Blocks>,
+        layout: Layout,
+        secret: [u8; 16],
+        mount: u32,
+        durability: Durability,
+    ) -> Self {
+        let state = State {
+            extents: Extents::default(),
+            flushes: Flushes::default(),
+            ledger: Ledger::default(),
+            outdated: Vec::new(),
+            ended: None,
+        };
+        let sizes = [layout.unit_bytes, layout.block_bytes];
+        assert!(sizes.iter().all(|size| size.is_power_of_two()), "{layout:?} is cut by shifts");
+        let (shape, pool, state) = (layout.shape(0), BufPool::new(POOL_BYTES), Mutex::new(state));
+        Self { blocks, layout, secret, mount, durability, shape, pool, state }
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) const fn origin(&self, extent: ExtentId, opening: Opening) -> Origin {
+        Origin { secret: self.secret, extent, opening }
+    }
+
+    /// `len` bytes from byte `start`, of which all blocks are read that they lie in.
+    pub(crate) async fn read_bytes(
+        &self,
+        start: u64,
+        len: u32,
+        class: Class,
+    ) -> Result<Segments, Error> {
+        let (shift, last) = (self.block_shift(), u64::from(self.layout.block_bytes - 1));
+        let (first, end) = (start >> shift, (start + u64::from(len) + last) >> shift);
+        let count = u32::try_from(end - first).expect("what is read at a time is far less");
+        let found = self.blocks.read(first, count, class).await?;
+        let before = u32::try_from(start & last).expect("less than a block");
+        Ok(cut_out(found, before, len).expect("all of the blocks was read"))
+    }
+
+    /// Writes whole blocks from byte `start` on.
+    pub(crate) async fn write_bytes(
+        &self,
+        start: u64,
+        data: Segments,
+        class: Class,
+    ) -> Result<(), Error> {
+        let last = u64::from(self.layout.block_bytes - 1);
+        assert!(start & last == 0, "byte {start} is the first of a block");
+        self.blocks.write(start >> self.block_shift(), data, class).await
+    }
+
+    /// The power of two that a block's bytes are.
+    const fn block_shift(&self) -> u32 {
+        self.layout.block_bytes.trailing_zeros()
+    }
+}
+
+impl State {
+    /// The error with which everything ends that would write, if there is one.
+    pub(crate) fn writable(&self) -> Result<(), Error> {
+        self.ended.map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,154 @@
+use crate::drive::Drive;
+use crate::durability::Durability;
+use crate::origin::Opening;
+use clock::{Rank, Stage, TaskId};
+use media::{Error, ExtentId};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What was written and what was flushed, of all extents together.
+#[derive(Debug, Default)]
+pub(crate) struct Flushes {
+    /// Flushes that have begun; the last one may be under way.
+    begun: u64,
+    /// The last one that has ended.
+    done: u64,
+    /// A task flushes, or is about to.
+    is_at_work: bool,
+    /// One more flush is to begin.
+    is_wanted: bool,
+    /// Who waits for the end of a flush, by its number.
+    waiters: Vec<(u64, TaskId)>,
+    /// What a flush is to make durable.
+    unflushed: Unflushed,
+}
+
+/// What was written of extents, and was not flushed.
+#[derive(Debug, Default)]
+pub(crate) struct Unflushed {
+    /// Up to where each extent is written, of those that are not flushed that far.
+    written: BTreeMap<ExtentId, (Opening, u32)>,
+    /// Where each extent ends of which the footer is written.
+    ended: BTreeMap<ExtentId, (Opening, u32)>,
+}
+
+impl Flushes {
+    /// All pages of an extent below `number` are written.
+    pub(crate) fn note_written(&mut self, extent: ExtentId, opening: Opening, number: u32) {
+        self.unflushed.written.insert(extent, (opening, number));
+    }
+
+    /// The footer of an extent is written, which ends at `number`.
+    pub(crate) fn note_ended(&mut self, extent: ExtentId, opening: Opening, number: u32) {
+        self.unflushed.ended.insert(extent, (opening, number));
+    }
+
+    /// Nothing of an extent is needed any more.
+    pub(crate) fn forget(&mut self, extent: ExtentId) {
+        self.unflushed.written.remove(&extent);
+        self.unflushed.ended.remove(&extent);
+    }
+
+    /// True when there is nothing that a flush would make durable.
+    pub(crate) fn is_clean(&self) -> bool {
+        let Unflushed { written, ended } = &self.unflushed;
+        written.is_empty() && ended.is_empty() && !self.is_at_work
+    }
+}
+
+impl Drive {
+    /// Has a flush begin as soon as the one under way, if any, has ended.
+    pub(crate) fn want_flush(self: &Arc<Self>, flushes: &mut Flushes) {
+        flushes.is_wanted = true;
+        if !flushes.is_at_work {
+            flushes.is_at_work = true;
+            let drive = self.clone();
+            clock::spawn(async move { drive.flush_while_wanted().await });
+        }
+    }
+
+    /// See [`media::Media::flush`].
+    pub(crate) async fn flush(self: &Arc<Self>) -> Result<(), Error> {
+        let is_needless = {
+            let state = self.state();
+            state.writable()?;
+            self.durability != Durability::EverySecond || state.flushes.is_clean()
+        };
+        if is_needless { Ok(()) } else { self.flushed().await }
+    }
+
+    /// Waits until a flush has ended that begins after this, where the disk needs one.
+    pub(crate) async fn flushed(self: &Arc<Self>) -> Result<(), Error> {
+        if self.durability == Durability::Capacitor {
+            return self.state().writable();
+        }
+        let number = {
+            let mut state = self.state();
+            state.writable()?;
+            let number = state.flushes.begun + 1;
+            state.flushes.waiters.push((number, clock::current()));
+            self.want_flush(&mut state.flushes);
+            number
+        };
+        clock::park(Rank::Array, Stage::Array).await;
+        let state = self.state();
+        if state.flushes.done >= number { Ok(()) } else { state.writable() }
+    }
+
+    async fn flush_while_wanted(self: Arc<Self>) {
+        while let Some(flushed) = self.begin_flush() {
+            let result = self.blocks.flush().await;
+            self.end_flush(&flushed, result);
+        }
+    }
+
+    /// What the flush that begins makes durable; nothing when none is wanted.
+    fn begin_flush(&self) -> Option<Unflushed> {
+        let flushes = &mut self.state().flushes;
+        flushes.is_at_work = std::mem::take(&mut flushes.is_wanted);
+        if !flushes.is_at_work {
+            return None;
+        }
+        flushes.begun += 1;
+        Some(std::mem::take(&mut flushes.unflushed))
+    }
+
+    fn end_flush(self: &Arc<Self>, flushed: &Unflushed, result: Result<(), Error>) {
+        let mut state = self.state();
+        let state = &mut *state;
+        match result {
+            Ok(()) => {
+                state.flushes.done = state.flushes.begun;
+                for (extent, (opening, number)) in &flushed.written {
+                    if let Some(tail) = state.extents.tail(*extent, *opening) {
+                        tail.note_flushed(*number);
+                        tail.wake(self.durability);
+                        self.enter_landed(state, *extent, *opening, *number);
+                    }
+                }
+                for (extent, (opening, number)) in &flushed.ended {
+                    if state.extents.is_over(*extent, *opening) {
+                        self.enter_landed(state, *extent, *opening, *number);
+                    }
+                }
+            }
+            // What was written may be lost though a later flush succeeds: kernels tell only once.
+            Err(error) => {
+                state.ended.get_or_insert(error);
+                state.flushes.is_wanted = false;
+                for tail in state.extents.tails() {
+                    tail.fail(tail.landed(self.durability), error);
+                    tail.wake(self.durability);
+                }
+            }
+        }
+        let (done, has_ended) = (state.flushes.done, state.ended.is_some());
+        state.flushes.waiters.retain(|(number, task)| {
+            let goes_on = *number <= done || has_ended;
+            if goes_on {
+                clock::wake(*task);
+            }
+            !goes_on
+        });
+    }
+}
