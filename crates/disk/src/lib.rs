@@ -42,4 +42,4 @@ pub use file::File;
 pub use lock::Holder;
 pub use loss::Loss;
 pub use open::Access;
-pub use probe::{Found, KVASIR_MAGIC, KVASIR_MAGIC_AT, ProbeError, Usage, probe};
+pub use probe::{Found, ProbeError, Usage, probe};

@@ -4,7 +4,6 @@ mod partitions;
 mod signature;
 mod usage;
 
-pub use content::{KVASIR_MAGIC, KVASIR_MAGIC_AT};
 pub use usage::Usage;
 pub(crate) use usage::{is_read_only, other_usage, usage};
 

@@ -66,3 +66,4 @@ pub use format::{DriveInfo, Format};
 pub use medium::Medium;
 pub use open_error::OpenError;
 pub use sabotage::Sabotage;
+pub use superblock::{MAGIC, MAGIC_AT};

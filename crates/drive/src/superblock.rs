@@ -1,4 +1,4 @@
-use crate::layout::NOTE_BYTES;
+use crate::layout::{NOTE_BYTES, SUPERBLOCK_START};
 use base::checksum::crc32c;
 
 /// What a drive says of itself, twice: at byte 4096 and in the last whole 4 KiB. On the blocks,
@@ -50,7 +50,13 @@ pub(crate) enum Copy {
     None,
 }
 
-const MAGIC: &[u8; 8] = b"KVASIRD\0";
+/// The first bytes of a superblock in every format.
+pub const MAGIC: [u8; 8] = *b"KVASIRD\0";
+
+/// The position of the first superblock, in bytes from the start of the disk. The drive leaves
+/// zeros before it: other bytes there show that another system has overwritten the disk.
+pub const MAGIC_AT: u64 = SUPERBLOCK_START;
+
 const CRC: usize = 12;
 
 impl Superblock {
@@ -62,7 +68,7 @@ impl Superblock {
 
     pub(crate) fn encode(&self) -> [u8; NOTE_BYTES as usize] {
         let mut bytes = [0; NOTE_BYTES as usize];
-        bytes[..8].copy_from_slice(MAGIC);
+        bytes[..8].copy_from_slice(&MAGIC);
         bytes[8..12].copy_from_slice(&Self::FORMAT.to_le_bytes());
         bytes[16..32].copy_from_slice(&self.id);
         bytes[32..48].copy_from_slice(&self.secret);
@@ -86,7 +92,7 @@ impl Superblock {
         };
         let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
         let array = |at: usize| std::array::from_fn(|n| bytes[at + n]);
-        if bytes[..8] != *MAGIC {
+        if bytes[..8] != MAGIC {
             return Copy::None;
         }
         let mut without = *bytes;

@@ -6,13 +6,6 @@ use std::io::{self, Seek, SeekFrom};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-/// The first bytes of Kvasir's own superblock, which is at [`KVASIR_MAGIC_AT`].
-pub const KVASIR_MAGIC: [u8; 8] = *b"KVASIRD\0";
-
-/// The position of [`KVASIR_MAGIC`] on a disk, in bytes. Kvasir leaves zeros before it: other bytes
-/// there show that another system has overwritten the disk.
-pub const KVASIR_MAGIC_AT: u64 = 4_096;
-
 /// Bytes at the start and at the end that are zeros if a disk is empty, and places in between that
 /// are, with so many bytes each: to read all of a disk would take hours.
 const FRONT_BYTES: u64 = 1 << 20;
@@ -23,7 +16,7 @@ const SAMPLE_BYTES: u64 = 4_096;
 pub(super) fn content(mut file: &File) -> io::Result<Found> {
     let len = file.seek(SeekFrom::End(0))?;
     let disk = Disk { file, len };
-    let kvasir = Signature { at: &[KVASIR_MAGIC_AT], magic: &KVASIR_MAGIC, what: "" };
+    let kvasir = Signature { at: &[drive::MAGIC_AT], magic: &drive::MAGIC, what: "" };
     let mut found = disk.find(&kvasir)?.map(|at| (at, Found::Kvasir));
     let mut note = |at: u64, what: Found| {
         if found.as_ref().is_none_or(|(first, _)| at < *first) {
@@ -49,7 +42,7 @@ pub(super) fn content(mut file: &File) -> io::Result<Found> {
 /// known signature is present. `None` also if no known signature is present.
 pub(super) fn foreign(mut file: &File) -> io::Result<Option<Found>> {
     let len = file.seek(SeekFrom::End(0))?;
-    if (Disk { file, len }).has(KVASIR_MAGIC_AT, &KVASIR_MAGIC)? {
+    if (Disk { file, len }).has(drive::MAGIC_AT, &drive::MAGIC)? {
         return Ok(None);
     }
     let found = content(file)?;

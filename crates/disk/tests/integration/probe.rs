@@ -3,7 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use base::Rng;
-use disk::{Access, File, Found, KVASIR_MAGIC, KVASIR_MAGIC_AT, Usage, create, probe};
+use disk::{Access, File, Found, Usage, create, probe};
+use drive::{MAGIC, MAGIC_AT};
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -125,7 +126,7 @@ fn partition_tables_are_told_from_boot_records_without() {
 
 #[test]
 fn the_first_content_on_a_disk_counts() {
-    let kvasir: (u64, &[u8]) = (KVASIR_MAGIC_AT, &KVASIR_MAGIC);
+    let kvasir: (u64, &[u8]) = (MAGIC_AT, &MAGIC);
     assert_eq!(found(&[kvasir]), "holds a Kvasir drive");
     assert_eq!(found(&[kvasir, (65_600, b"_BHRfS_M")]), "holds a Kvasir drive");
     assert_eq!(found(&[kvasir, (BYTES - 512, b"EFI PART")]), "holds a Kvasir drive");
@@ -228,7 +229,7 @@ fn a_drive_that_another_system_overwrote_is_not_opened() {
     let folder = folder();
     let ext4 = (1_024 + 56, &0xef53_u16.to_le_bytes()[..]);
     let table = (510, &[0x55, 0xaa][..]);
-    let (ours, damaged) = ((KVASIR_MAGIC_AT, &KVASIR_MAGIC[..]), (KVASIR_MAGIC_AT, &b"?"[..]));
+    let (ours, damaged) = ((MAGIC_AT, &MAGIC[..]), (MAGIC_AT, &b"?"[..]));
     let opened = |parts: &[Part<'_>], access| {
         let image = image(&folder, BYTES, parts);
         File::open_drive(&image, access).map(|_| ()).map_err(|error| error.to_string())
