@@ -1,8 +1,7 @@
 use crate::drive::Drive;
 use crate::format::superblocks;
-use crate::layout::NOTE_BYTES;
+use crate::layout::{NOTE_BYTES, NOTE_ENTRIES};
 use crate::ledger::{ENTRY_BYTES, Entry};
-use crate::ledger_copies::NOTE_ENTRIES;
 use crate::medium::Medium;
 use crate::note::{Footer, Mark};
 use crate::origin::Opening;

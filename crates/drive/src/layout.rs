@@ -1,9 +1,12 @@
-use crate::ledger_copies::NOTE_ENTRIES;
+use crate::ledger::ENTRY_BYTES;
 use base::limits::VALUE_BYTES_MAX;
 use media::{BlocksShape, ExtentId, Frames, PageId, Shape};
 
 /// Bytes of a superblock, a mark and a footer: the most that a disk writes as one.
 pub(crate) const NOTE_BYTES: u32 = 4_096;
+
+/// Entries in a note of the ledger.
+pub(crate) const NOTE_ENTRIES: u32 = NOTE_BYTES / ENTRY_BYTES;
 
 /// Where the first superblock lies. What lies before it belongs to whoever boots from the disk.
 pub(crate) const SUPERBLOCK_START: u64 = NOTE_BYTES as u64;

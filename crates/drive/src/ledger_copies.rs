@@ -1,7 +1,7 @@
 //! The two places in which the ledger lies on the blocks.
 
 use crate::drive::{Drive, State};
-use crate::layout::NOTE_BYTES;
+use crate::layout::{NOTE_BYTES, NOTE_ENTRIES};
 use crate::ledger::{Damaged, ENTRY_BYTES, Entry, Fill, Ledger};
 use crate::origin::Opening;
 use crate::walk::CLASS;
@@ -10,9 +10,6 @@ use base::Buf;
 use clock::{Class, Rank, Stage};
 use media::{Error, ExtentId, Segments};
 use std::sync::Arc;
-
-/// Entries of a note.
-pub(crate) const NOTE_ENTRIES: u32 = NOTE_BYTES / ENTRY_BYTES;
 
 /// The entries of a note as one copy has them, `None` where that cannot be read.
 type Copied = Option<Vec<Result<Option<Entry>, Damaged>>>;
