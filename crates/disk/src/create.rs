@@ -1,5 +1,5 @@
+use crate::access::Access;
 use crate::lock::lock;
-use crate::open::Access;
 use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, fstat, fsync, ftruncate, open};
 use rustix::io::Errno;
 use std::io;

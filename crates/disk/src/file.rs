@@ -1,8 +1,9 @@
+use crate::access::Access;
 use crate::align::align;
 use crate::counters::{Counters, Tally};
 use crate::error::OpenError;
 use crate::loss::Loss;
-use crate::open::{Access, Opened, open_disk, still_ours};
+use crate::open::{Opened, open_disk, still_ours};
 use crate::sectors::Sectors;
 use base::{Buf, BufMut, BufPool};
 use clock::{Class, LocalFuture};

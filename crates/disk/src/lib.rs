@@ -24,6 +24,7 @@
 //! # Not here
 //! The meaning of blocks (`drive`, `media::LogOnBlocks`); the kernel's interface (`reactor`).
 
+mod access;
 mod align;
 mod counters;
 mod create;
@@ -35,11 +36,11 @@ mod open;
 mod probe;
 mod sectors;
 
+pub use access::Access;
 pub use counters::Counters;
 pub use create::{CreateError, create, resize};
 pub use error::OpenError;
 pub use file::File;
 pub use lock::Holder;
 pub use loss::Loss;
-pub use open::Access;
 pub use probe::{Found, ProbeError, Usage, probe};

@@ -1,4 +1,4 @@
-use crate::open::Access;
+use crate::access::Access;
 use rustix::fs::{FlockOperation, flock, fstat, major, minor};
 use rustix::io::Errno;
 use std::os::fd::BorrowedFd;

@@ -1,3 +1,4 @@
+use crate::access::Access;
 use crate::error::OpenError;
 use crate::lock::{holder, lock};
 use crate::probe::{Usage, foreign, is_read_only, other_usage, usage};
@@ -9,15 +10,6 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
-
-/// The access that a disk is opened for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// Reading, shared with other readers and without a writer.
-    Read,
-    /// Writing, exclusively.
-    Write,
-}
 
 /// An open and locked disk.
 pub(crate) struct Opened {

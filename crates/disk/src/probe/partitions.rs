@@ -1,4 +1,4 @@
-use super::content::Disk;
+use super::disk::Disk;
 use std::io;
 
 /// The header of a GUID partition table (UEFI 2.10, 5.3.2), in the second logical block and, as a

@@ -1,6 +1,6 @@
 use super::mounts::{mounts, numbers, swaps};
+use crate::access::Access;
 use crate::lock::{Holder, holder, lock};
-use crate::open::Access;
 use rustix::fs::{Mode, OFlags, major, minor, open};
 use rustix::io::Errno;
 use std::fs::{Metadata, metadata, read_dir, read_to_string};
