@@ -1,4 +1,5 @@
-use super::{Budget, LARGE};
+use super::budget::Budget;
+use super::limits::LARGE;
 use base::Buf;
 use base::limits::VALUE_BYTES_MAX;
 use spec::{Command, DataPointer, Transfer};

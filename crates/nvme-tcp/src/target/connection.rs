@@ -1,8 +1,11 @@
 use super::admission::{Admission, Need};
+use super::budget::Budget;
+use super::config::Config;
 use super::deadline::Deadline;
+use super::ended::Ended;
 use super::fused::{Arrived, Brought, FusedCommands, Ready};
+use super::limits::{COMMANDS_MAX, TIMEOUT};
 use super::transfers::Transfers;
-use super::{Budget, COMMANDS_MAX, Config, Ended, TIMEOUT};
 use crate::framing::Outbox;
 use crate::pdu::{C2hData, CapsuleResp, CommonHeader, R2t, Side};
 use base::limits::VALUE_BYTES_MAX;

@@ -1,7 +1,8 @@
 use super::admission::in_capsule;
 use super::connection::{Connection, ConnectionHandle, Course};
+use super::ended::Ended;
 use super::fused::Brought;
-use super::{Ended, H2C_DATA_MAX, TIMEOUT};
+use super::limits::{H2C_DATA_MAX, TIMEOUT};
 use crate::framing::{Arrival, Fault, Inbox, Read, Terms};
 use crate::pdu::{FatalError, H2cData, Header, IcReq, IcResp, Side};
 use base::{Buf, BufMut};

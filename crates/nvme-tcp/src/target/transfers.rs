@@ -1,4 +1,4 @@
-use super::LARGE;
+use super::limits::LARGE;
 use crate::framing::Fault;
 use crate::pdu::{CommonHeader, FatalError, H2cData};
 use base::{Buf, BufMut};

@@ -1,5 +1,5 @@
-use super::Ended;
 use super::connection::{Connection, Course};
+use super::ended::Ended;
 use crate::framing::Written;
 use net::Stream;
 use std::rc::Rc;
