@@ -5,9 +5,9 @@ use crate::fused;
 use crate::inventory::Inventory;
 use crate::logical_blocks::LogicalBlocks as _;
 use crate::namespace::Namespace;
-use crate::queue::{QueuePair, Submission};
 use crate::sanitizing::Sanitizing;
 use crate::span_locks::SpanLocks;
+use crate::submission::Submission;
 use base::Key;
 use clock::{Inside, Monitor};
 use engine::Store;
@@ -200,11 +200,6 @@ impl Controller {
                 Namespace::Zoned(zones) => zones.flush().await,
             }
         }
-    }
-
-    /// Creates a queue pair.
-    pub fn queue_pair(self: &Arc<Self>) -> QueuePair {
-        QueuePair::new(self.clone())
     }
 
     /// Executes a command and keeps its namespace alive until then. Callers poll it inside the

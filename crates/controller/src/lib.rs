@@ -12,7 +12,8 @@
 //!    request handler: for `t_read` to read, for `t_delete` or `t_exist` on keys, for `t_write`
 //!    otherwise. For values of keys each KiB may take longer, and overwriting one too.
 //! 3. A Read's data is gathered into one buffer for the host.
-//! 4. Two commands side by side in a queue may be one fused operation (`fused_order`, `fused`):
+//! 4. Two commands side by side in a queue may be one fused operation (`fused_order`, `fused`,
+//!    `compare_and_write`):
 //!    blocks that it compares and writes are locked for others that write (`span_locks`).
 //! 5. The completion carries the status, the result, the data and the account of the command's
 //!    time.
@@ -42,6 +43,7 @@ mod admin;
 mod attachments;
 mod block;
 mod block_run;
+mod compare_and_write;
 mod completion;
 mod completions;
 mod controller;
@@ -56,6 +58,7 @@ mod host_queue;
 mod inventory;
 mod io_command;
 mod kv;
+mod kv_key;
 mod link;
 mod logical_blocks;
 mod namespace;
@@ -67,6 +70,7 @@ mod sanitizing;
 mod span;
 mod span_locks;
 mod status;
+mod submission;
 mod zoned;
 
 pub use admin::{EngineFigures, KeyCounts};
@@ -84,4 +88,5 @@ pub use host_queue::{Capsule, HostQueue, IN_CAPSULE_BYTES_MAX, Port, Response, R
 pub use inventory::SavedNamespaces;
 pub use link::LinkTiming;
 pub use namespace::{NAMESPACES_MAX, Namespace};
-pub use queue::{Queue, QueuePair, Submission};
+pub use queue::{Queue, QueuePair};
+pub use submission::Submission;

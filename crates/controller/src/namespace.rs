@@ -1,4 +1,4 @@
-use crate::kv;
+use crate::kv_key;
 use crate::span::Span;
 use engine::Store;
 use ftl::Zones;
@@ -43,7 +43,7 @@ impl Namespace {
                     blocks.expect(span.first);
                 }
             }
-            (Self::Kv(store), Opcode::RETRIEVE | Opcode::STORE) => kv::expect(store, command),
+            (Self::Kv(store), Opcode::RETRIEVE | Opcode::STORE) => kv_key::expect(store, command),
             _ => {}
         }
     }

@@ -1,38 +1,16 @@
 use crate::completion::{Completion, Outcome};
 use crate::controller::Controller;
 use crate::fused_order::{FusedOrder, Ordered};
-use base::{Buf, Key, Nanos};
+use crate::submission::Submission;
+use base::Nanos;
 use clock::{Rank, Stage, TaskId};
-use spec::{Command, Opcode};
+use spec::Opcode;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// A command with the host memory that it names.
-#[derive(Clone, Debug)]
-pub struct Submission {
-    /// The submission queue entry.
-    pub command: Command,
-    /// The key, where it has more than the 16 bytes that fit the command.
-    pub long_key: Option<Key>,
-    /// The value of a Store; empty otherwise.
-    pub data: Buf,
-}
-
-impl Submission {
-    /// A command whose key is `key` and which brings no data.
-    pub fn new(command: Command, key: &Key) -> Self {
-        Self::with_data(command, key, Buf::phantom(0, 0))
-    }
-
-    /// A command whose key is `key` and which brings `data`.
-    pub fn with_data(command: Command, key: &Key, data: Buf) -> Self {
-        Self { command, long_key: key.is_long().then(|| key.clone()), data }
-    }
-}
 
 /// A submission queue and its completion queue, wherever the controller behind them is. Clones are
 /// handles on the same pair.
@@ -64,8 +42,15 @@ struct State {
     waiters: VecDeque<TaskId>,
 }
 
+impl Controller {
+    /// Creates a queue pair.
+    pub fn queue_pair(self: &Arc<Self>) -> QueuePair {
+        QueuePair::new(self.clone())
+    }
+}
+
 impl QueuePair {
-    pub(crate) fn new(controller: Arc<Controller>) -> Self {
+    fn new(controller: Arc<Controller>) -> Self {
         Self(Rc::new(Shared { controller, state: RefCell::default() }))
     }
 

@@ -4,8 +4,8 @@
 //! Only for drives without an [`Emulation`](crate::Emulation): an emulated command always waits.
 
 use crate::completion::{Executed, Outcome};
-use crate::kv;
 use crate::status::status_of;
+use crate::{kv, kv_key};
 use base::limits::{KEY_BYTES_INLINE, VALUE_BYTES_MAX};
 use base::{Buf, Key};
 use engine::{Announced, Begun, Condition, Error, KeySpaceId, Landing, Store, Stored};
@@ -118,8 +118,8 @@ fn space_and_key(command: &Command) -> Option<(KeySpaceId, Key)> {
     if !(1..=KEY_BYTES_INLINE).contains(&len) {
         return None;
     }
-    let space = kv::key_space(command).ok()?;
-    Some((space, kv::key(command, None, Status::INVALID_FIELD).ok()?))
+    let space = kv_key::key_space(command).ok()?;
+    Some((space, kv_key::key(command, None, Status::INVALID_FIELD).ok()?))
 }
 
 #[inline]
