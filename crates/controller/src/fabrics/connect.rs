@@ -1,12 +1,12 @@
 use crate::completion::Outcome;
 use crate::fabrics::association::{Association, Service};
-use crate::fabrics::io::brought;
 use crate::fabrics::keep_alive::DISCOVERY_MS;
 use crate::fabrics::pair::Terms;
 use crate::fabrics::port::Subsystems;
 use crate::fabrics::queue::Queue;
 use crate::fabrics::rules::Limits;
 use crate::fabrics::subsystem::Subsystem;
+use crate::fabrics::transfer::brought;
 use crate::host_queue::Capsule;
 use spec::{Command, ConnectData, ConnectInvalid, ConnectReply, QualifiedName, Status};
 use std::rc::Rc;

@@ -1,18 +1,21 @@
 use crate::completion::Outcome;
 use crate::controller::Controller;
+use crate::fabrics::held::{HELD_MAX, store_of};
 use crate::fabrics::io_context::IoContext;
+use crate::fabrics::job::{Begun, Job, Todo};
 use crate::fabrics::pair::Pair;
 use crate::fabrics::slots::{CommandHead, Ticket};
+use crate::fabrics::transfer::{brought, cut, room};
+use crate::fabrics::workers::WorkSlot;
 use crate::fused;
-use crate::host_queue::{Capsule, IN_CAPSULE_BYTES_MAX};
-use crate::io_command::{self, Counted};
+use crate::host_queue::Capsule;
+use crate::io_command;
 use crate::namespace::Namespace;
-use crate::quick::{Quick, landed};
+use crate::quick::{Tried, landed};
 use crate::span::TRANSFER_BYTES_MAX;
 use crate::submission::Submission;
 use base::{Buf, Nanos};
-use engine::{Announced, Landing};
-use spec::{Command, DataPointer, Opcode, Status, Transfer};
+use spec::{Command, Opcode, Status, Transfer};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
@@ -41,11 +44,63 @@ impl Pair {
         let ticket = self.take_slot(CommandHead::of(&capsule.command));
         let ticket = ticket.expect("the queue has room for the command");
         match decode(io_context, capsule, false) {
-            Ok(job) => self.workers.give(self, ticket, job.map(Todo::Execute)),
+            Ok(job) => self.give(ticket, job.map(Todo::Execute)),
             Err(status) => {
                 let pair = self.clone();
                 clock::spawn(async move { pair.answer(ticket, Outcome::of(status)) });
             }
+        }
+    }
+
+    /// Holds a command that may be answered without a task, and takes its data. Returns false and
+    /// takes nothing if it is another command.
+    #[inline]
+    fn hold(self: &Rc<Self>, io_context: &IoContext, capsule: &mut Capsule) -> bool {
+        if self.held.borrow().are_of_another(capsule.command.nsid()) {
+            self.execute_held();
+        }
+        self.held.borrow_mut().hold(io_context, capsule)
+    }
+
+    /// Executes the held commands if there are as many as there may be.
+    #[inline]
+    fn execute_full(self: &Rc<Self>) {
+        if self.held.borrow().len() == HELD_MAX {
+            self.execute_held();
+        }
+    }
+
+    /// Executes the held commands: those that must wait in tasks.
+    pub(crate) fn execute_held(self: &Rc<Self>) {
+        let held = &mut *self.held.borrow_mut();
+        let Some((_, namespace)) = held.namespace.take() else { return };
+        let io_context = self.io_context().expect("a queue that holds commands executes them");
+        let store = store_of(&namespace);
+        for command in held.commands.drain(..) {
+            let (head, begun) = (command.head, command.begun());
+            let tried = {
+                let _inside = io_context.device.enter();
+                command.quick.attempt(store, command.announced)
+            };
+            let todo = match tried {
+                Tried::Done(outcome) => {
+                    let outcome = Self::end(io_context, begun, outcome);
+                    self.respond(head, outcome);
+                    continue;
+                }
+                Tried::Landing(landing) => Todo::Land(landing),
+                Tried::Waits(quick, announced) => Todo::Quick(quick, announced),
+            };
+            let ticket = self.take_slot(head).expect("the queue had room for the command");
+            self.give(ticket, Job { namespace: namespace.clone(), begun, todo });
+        }
+    }
+
+    /// Passes a job to an idle or a new task.
+    #[inline]
+    fn give(self: &Rc<Self>, ticket: Ticket, job: Job<Todo>) {
+        if let Some(slot) = self.workers.give(ticket, job) {
+            clock::spawn(work(self.clone(), slot));
         }
     }
 
@@ -86,7 +141,7 @@ impl Pair {
     }
 
     /// Sends the response of an I/O command that was executed in this task.
-    pub(crate) fn done(
+    fn done(
         &self,
         io_context: &IoContext,
         ticket: Ticket,
@@ -102,7 +157,7 @@ impl Pair {
 
     /// Counts an executed I/O command, and returns what the host is told.
     #[inline]
-    pub(crate) fn end(
+    fn end(
         IoContext { rights, device }: &IoContext,
         begun: Begun,
         mut outcome: Outcome,
@@ -121,55 +176,27 @@ impl Pair {
     }
 }
 
-/// A decoded I/O command.
-pub(crate) struct Job<T> {
-    pub(crate) namespace: Arc<Namespace>,
-    pub(crate) begun: Begun,
-    pub(crate) todo: T,
-}
-
-/// What the device has to do for a command.
-pub(crate) enum Todo {
-    Execute(Submission),
-    /// Execute what may have to wait. A Store is announced.
-    Quick(Quick, Option<Announced>),
-    /// Wait until a Store is durable.
-    Land(Landing),
-}
-
-/// What the controller keeps of a command while the device executes it.
-#[derive(Clone, Copy)]
-pub(crate) struct Begun {
-    /// Bytes counted for it in addition to those that it returns.
-    pub(crate) bytes: u64,
-    pub(crate) counted: Counted,
-    /// Length of the host's buffer in bytes.
-    pub(crate) room: u32,
-}
-
-impl<T> Job<T> {
-    /// Begins it in the task that executes it. Returns the device's and the controller's part.
-    pub(crate) fn begin(
-        self,
-        io_context: &IoContext,
-        ticket: Ticket,
-    ) -> (Arc<Namespace>, T, (Begun, Nanos)) {
-        clock::label(ticket.head.command_id.into());
-        clock::begin_account();
-        let at = clock::now();
-        io_context.rights.tally.begin(at);
-        (self.namespace, self.todo, (self.begun, at))
-    }
-
-    fn map<U>(self, map: impl FnOnce(T) -> U) -> Job<U> {
-        let Self { namespace, begun, todo } = self;
-        Job { namespace, begun, todo: map(todo) }
+/// The task of a worker slot: executes its commands until the queue ends.
+async fn work(pair: Rc<Pair>, slot: Rc<WorkSlot>) {
+    let io_context = pair.io_context().expect("a pair that is given jobs executes them");
+    while let Some((ticket, job)) = slot.job.take() {
+        let (namespace, todo, begun) = job.begin(io_context, ticket);
+        let device = &io_context.device;
+        let outcome = {
+            let mut work = pin!(device.carry_out(namespace, todo));
+            poll_fn(|context| device.poll_inside(work.as_mut(), context)).await
+        };
+        pair.done(io_context, ticket, begun, outcome);
+        if pair.is_over() || !pair.workers.keep(&slot) {
+            return;
+        }
+        slot.notify.wait().await;
     }
 }
 
 impl Controller {
     /// Executes a command of `namespace`. Callers poll it inside the monitor.
-    pub(crate) async fn carry_out(&self, namespace: Arc<Namespace>, todo: Todo) -> Outcome {
+    async fn carry_out(&self, namespace: Arc<Namespace>, todo: Todo) -> Outcome {
         match (todo, &*namespace) {
             (Todo::Execute(submission), _) => self.execute(Some(namespace), submission).await,
             (Todo::Quick(quick, announced), Namespace::Kv(store)) => {
@@ -249,67 +276,11 @@ fn decode(
     Ok(Job { namespace, begun: Begun { bytes, counted, room }, todo })
 }
 
+/// One byte more than a command may move.
+const OVERLONG: u64 = TRANSFER_BYTES_MAX as u64 + 1;
+
 /// Returns whether the command stores a value; opcodes are ambiguous without the command set.
 #[inline]
 fn is_store(namespace: &Namespace, command: &Command) -> bool {
     matches!(namespace, Namespace::Kv(_)) && command.opcode() == Opcode::STORE
-}
-
-/// One byte more than a command may move.
-const OVERLONG: u64 = TRANSFER_BYTES_MAX as u64 + 1;
-
-/// Returns the data of a command that moves `len` bytes: the first bytes of a longer SGL.
-#[inline]
-fn cut(data: Buf, len: u32) -> Result<Buf, Status> {
-    if data.len() == len || len > TRANSFER_BYTES_MAX {
-        return Ok(data);
-    }
-    if data.len() < len {
-        return Err(Status::DATA_SGL_LENGTH_INVALID);
-    }
-    Ok(data.slice(0..len))
-}
-
-/// Returns the data of a command, if its length is that of the SGL.
-#[inline]
-pub(crate) fn brought(command: &Command, data: Buf) -> Result<Buf, Status> {
-    let len = sgl_len(command)?;
-    // The transport brings no data if the SGL exceeds the transfer limit.
-    if data.len() == len || len > TRANSFER_BYTES_MAX {
-        return Ok(data);
-    }
-    Err(Status::DATA_SGL_LENGTH_INVALID)
-}
-
-/// Returns the length of the SGL of a command that brings data.
-#[inline]
-pub(crate) fn sgl_len(command: &Command) -> Result<u32, Status> {
-    match command.data_pointer() {
-        _ if !command.uses_sgl() => Err(Status::INVALID_FIELD),
-        DataPointer::InCapsule { offset, len } => {
-            let fits = offset.saturating_add(len) <= IN_CAPSULE_BYTES_MAX;
-            if fits { Ok(len) } else { Err(Status::SGL_OFFSET_INVALID) }
-        }
-        DataPointer::Transport { len } => Ok(len),
-        DataPointer::Other(_) => Err(Status::SGL_TYPE_INVALID),
-    }
-}
-
-/// Returns whether no state of the device refuses commands of a namespace.
-#[inline]
-pub(crate) fn is_open(IoContext { rights, device }: &IoContext, nsid: u32) -> bool {
-    rights.state.takes_commands()
-        && device.attachments.are_of(nsid, &rights.host)
-        && device.sanitizing.refusal().is_none()
-        && !device.inventory.is_formatting(nsid)
-}
-
-/// Returns the length of the host's buffer in bytes.
-#[inline]
-pub(crate) fn room(command: &Command) -> Result<u32, Status> {
-    match command.data_pointer() {
-        _ if !command.uses_sgl() => Err(Status::INVALID_FIELD),
-        DataPointer::Transport { len } => Ok(len),
-        DataPointer::InCapsule { .. } | DataPointer::Other(_) => Err(Status::SGL_TYPE_INVALID),
-    }
 }

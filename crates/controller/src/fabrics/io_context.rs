@@ -26,3 +26,15 @@ pub(crate) struct IoContext {
     pub(crate) rights: AssociationIo,
     pub(crate) device: Arc<Controller>,
 }
+
+impl IoContext {
+    /// Returns whether no state of the device refuses commands of a namespace.
+    #[inline]
+    pub(crate) fn is_open(&self, nsid: u32) -> bool {
+        let Self { rights, device } = self;
+        rights.state.takes_commands()
+            && device.attachments.are_of(nsid, &rights.host)
+            && device.sanitizing.refusal().is_none()
+            && !device.inventory.is_formatting(nsid)
+    }
+}

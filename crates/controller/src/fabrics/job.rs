@@ -1,0 +1,55 @@
+use crate::fabrics::io_context::IoContext;
+use crate::fabrics::slots::Ticket;
+use crate::io_command::Counted;
+use crate::namespace::Namespace;
+use crate::quick::Quick;
+use crate::submission::Submission;
+use base::Nanos;
+use engine::{Announced, Landing};
+use std::sync::Arc;
+
+/// A decoded I/O command.
+pub(crate) struct Job<T> {
+    pub(crate) namespace: Arc<Namespace>,
+    pub(crate) begun: Begun,
+    pub(crate) todo: T,
+}
+
+/// What the device has to do for a command.
+pub(crate) enum Todo {
+    Execute(Submission),
+    /// Execute what may have to wait. A Store is announced.
+    Quick(Quick, Option<Announced>),
+    /// Wait until a Store is durable.
+    Land(Landing),
+}
+
+/// What the controller keeps of a command while the device executes it.
+#[derive(Clone, Copy)]
+pub(crate) struct Begun {
+    /// Bytes counted for it in addition to those that it returns.
+    pub(crate) bytes: u64,
+    pub(crate) counted: Counted,
+    /// Length of the host's buffer in bytes.
+    pub(crate) room: u32,
+}
+
+impl<T> Job<T> {
+    /// Begins it in the task that executes it. Returns the device's and the controller's part.
+    pub(crate) fn begin(
+        self,
+        io_context: &IoContext,
+        ticket: Ticket,
+    ) -> (Arc<Namespace>, T, (Begun, Nanos)) {
+        clock::label(ticket.head.command_id.into());
+        clock::begin_account();
+        let at = clock::now();
+        io_context.rights.tally.begin(at);
+        (self.namespace, self.todo, (self.begun, at))
+    }
+
+    pub(crate) fn map<U>(self, map: impl FnOnce(T) -> U) -> Job<U> {
+        let Self { namespace, begun, todo } = self;
+        Job { namespace, begun, todo: map(todo) }
+    }
+}
