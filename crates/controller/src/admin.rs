@@ -5,6 +5,7 @@
 
 mod abort;
 mod asymmetric_access;
+mod delivery;
 mod events;
 mod features;
 mod health;
@@ -12,6 +13,7 @@ mod identify;
 mod log_pages;
 mod namespaces;
 mod sanitize;
+mod sharing;
 mod vendor;
 
 pub(crate) use events::{Changes, Events};
@@ -19,9 +21,8 @@ pub(crate) use features::Features;
 pub use vendor::{EngineFigures, KeyCounts};
 
 use crate::completion::{Executed, Outcome};
-use crate::fabrics::{Association, Bound, Queue, Service, Ticket, room};
+use crate::fabrics::{Association, Bound, Queue, Service, Ticket};
 use crate::host_queue::Capsule;
-use base::Buf;
 use spec::{AdminOpcode, Command, Status};
 use std::rc::Rc;
 
@@ -77,12 +78,4 @@ fn answer(queue: &Queue, association: &Association, command: &Command) -> Execut
 
 fn is_storage(association: &Association) -> bool {
     matches!(association.service, Service::Storage(_))
-}
-
-/// Returns `bytes` to the host, if its buffer has room for them.
-fn delivered(command: &Command, bytes: &[u8]) -> Executed {
-    if (room(command)? as usize) < bytes.len() {
-        return Err(Status::DATA_SGL_LENGTH_INVALID);
-    }
-    Ok(Outcome::with_data(Buf::copy_from(bytes)))
 }

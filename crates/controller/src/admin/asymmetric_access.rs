@@ -1,7 +1,7 @@
 //! Asymmetric Namespace Access (Base 2.1, Asymmetric Namespace Access log page): a device has one
 //! path, which is optimized for all of its namespaces.
 
-use super::identify::ACCESS_GROUP;
+use super::sharing::ACCESS_GROUP;
 use crate::fabrics::{Association, Subsystem};
 use spec::{AccessGroup, AccessHeader, Command};
 use zerocopy::IntoBytes;

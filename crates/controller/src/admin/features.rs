@@ -1,5 +1,6 @@
 //! The Set Features and Get Features commands (Base 2.1 and KV 1.0d, Features).
 
+use super::delivery::delivered;
 use super::events::{DISCOVERY_EVENTS, STORAGE_EVENTS};
 use super::health::WARNING_TEMPERATURE;
 use crate::completion::{Executed, Outcome};
@@ -174,7 +175,7 @@ pub(super) fn get(association: &Association, command: &Command) -> Executed {
     let result = match command.feature_select().ok_or(Status::INVALID_FIELD)? {
         FeatureSelect::Capabilities => capabilities(feature).0,
         FeatureSelect::Current if feature == Feature::HOST_IDENTIFIER => {
-            return super::delivered(command, &association.host_id);
+            return delivered(command, &association.host_id);
         }
         FeatureSelect::Current => current,
         FeatureSelect::Default | FeatureSelect::Saved => default(association, command),

@@ -5,7 +5,8 @@ mod controller;
 mod kv;
 mod zoned;
 
-use super::delivered;
+use super::delivery::delivered;
+use super::sharing::{ACCESS_GROUP, SHARED};
 use crate::completion::Executed;
 use crate::fabrics::{Association, Service, Subsystem};
 use crate::namespace::{NAMESPACES_MAX, Namespace};
@@ -22,12 +23,6 @@ const NSID_SPECIAL: u32 = 0xffff_fffe;
 
 /// Id of all namespaces: selects their common values.
 const NSID_ALL: u32 = 0xffff_ffff;
-
-/// NMIC: several controllers share a namespace, because each association has its own controller.
-const SHARED: u8 = 1;
-
-/// The Asymmetric Namespace Access group of all namespaces.
-pub(super) const ACCESS_GROUP: u32 = 1;
 
 /// The I/O command sets of namespaces.
 const SETS: [CommandSet; 3] = [CommandSet::NVM, CommandSet::KEY_VALUE, CommandSet::ZONED];

@@ -1,5 +1,6 @@
 //! The Get Log Page command (Base 2.1, Get Log Page command).
 
+use super::delivery::delivered;
 use super::vendor::Asked;
 use super::{asymmetric_access, features, health, vendor};
 use crate::completion::Executed;
@@ -51,7 +52,7 @@ pub(super) fn get(
     let mut part = vec![0; bytes as usize];
     let len = rest.len().min(part.len());
     part[..len].copy_from_slice(&rest[..len]);
-    let answer = super::delivered(command, &part)?;
+    let answer = delivered(command, &part)?;
     if !command.retains_event() {
         association.events.read(association, command.log_page());
     }

@@ -1,5 +1,6 @@
 //! Namespace Management, Namespace Attachment and Format NVM (Base 2.1).
 
+use super::sharing::ACCESS_GROUP;
 use crate::completion::{Executed, Outcome};
 use crate::fabrics::{Association, Queue, Service, Subsystem, brought};
 use crate::host_queue::Capsule;
@@ -58,7 +59,7 @@ async fn create(subsystem: &Subsystem, capsule: &Capsule) -> Executed {
     }
     let set = capsule.command.csi();
     let has_size = wanted.size.get() > 0 || set == CommandSet::KEY_VALUE;
-    if !has_size || wanted.ana_group.get() > super::identify::ACCESS_GROUP {
+    if !has_size || wanted.ana_group.get() > ACCESS_GROUP {
         return Err(Status::INVALID_FIELD);
     }
     let nsid = subsystem.device.create_namespace(set, wanted.size.get()).await?;

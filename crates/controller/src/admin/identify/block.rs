@@ -1,6 +1,6 @@
 //! Identify structures of block namespaces.
 
-use super::{ACCESS_GROUP, SHARED};
+use crate::admin::sharing::{ACCESS_GROUP, SHARED};
 use crate::span::TRANSFER_BYTES_MAX;
 use base::limits::BLOCK_BYTES;
 use media::BlocksShape;

@@ -1,6 +1,6 @@
 //! Identify structures of key-value namespaces.
 
-use super::{ACCESS_GROUP, SHARED};
+use crate::admin::sharing::{ACCESS_GROUP, SHARED};
 use crate::fabrics::Limits;
 use base::limits::KEY_BYTES_INLINE;
 use engine::Store;

@@ -1,4 +1,4 @@
-use super::{Asked, VendorPage};
+use super::page::{Asked, VendorPage};
 use crate::fabrics::{Subsystem, Subsystems};
 use engine::{Counts, Live, Usage};
 use spec::{LogPage, Status};

@@ -1,4 +1,4 @@
-use super::{Asked, VendorPage};
+use super::page::{Asked, VendorPage};
 use crate::namespace::Namespace;
 use engine::{Live, Store};
 use spec::{LogPage, Status};
