@@ -4,7 +4,7 @@ use super::delivery::delivered;
 use super::vendor::Asked;
 use super::{asymmetric_access, features, health, vendor};
 use crate::completion::Executed;
-use crate::fabrics::{Association, Service, Subsystem, Subsystems, discovery_log};
+use crate::fabrics::{Association, Service, Subsystem, Subsystems};
 use crate::io_command;
 use crate::span::TRANSFER_BYTES_MAX;
 use spec::{
@@ -73,8 +73,8 @@ fn page(
                 None => page_of_storage(association, subsystem, command),
             }
         }
-        (Service::Discovery(entrance), LogPage::DISCOVERY) => {
-            Ok(discovery_log(entrance, &association.host))
+        (Service::Discovery(used), LogPage::DISCOVERY) => {
+            Ok(subsystems.discovery_log(used, &association.host))
         }
         (Service::Discovery(_), LogPage::COMMAND_EFFECTS) => {
             Ok(of_every_controller().as_bytes().to_vec())

@@ -4,11 +4,11 @@ use crate::fabrics::count::PerReactor;
 use crate::fabrics::error_log::ErrorLog;
 use crate::fabrics::io_context::AssociationIo;
 use crate::fabrics::keep_alive::{KeepAlive, TICK};
-use crate::fabrics::port::Entrance;
 use crate::fabrics::property::Registers;
 use crate::fabrics::queue::Queue;
 use crate::fabrics::rules::Limits;
 use crate::fabrics::subsystem::Subsystem;
+use crate::fabrics::transport_address::TransportAddress;
 use crate::fabrics::work::WorkCount;
 use crate::namespace::Namespace;
 use base::Nanos;
@@ -28,8 +28,8 @@ const NO_QUEUE: u16 = 0xffff;
 /// The subsystem that a host has connected to.
 pub(crate) enum Service {
     Storage(Rc<Subsystem>),
-    /// The discovery subsystem, through this entrance.
-    Discovery(Entrance),
+    /// The discovery subsystem, through this address.
+    Discovery(Rc<TransportAddress>),
 }
 
 /// A host's controller: created by the Connect of its admin queue, deleted with that queue (Base

@@ -89,7 +89,7 @@ fn new_association(
             keep_alive_ms = DISCOVERY_MS;
         }
         limits.associations = Limits::DISCOVERY_ASSOCIATIONS;
-        (subsystems.discovery(), Service::Discovery(queue.entrance.clone()))
+        (subsystems.discovery(), Service::Discovery(queue.entrance.address().clone()))
     } else {
         let subsystem = admitted(subsystems, name, host)?;
         (&subsystem.associations.clone(), Service::Storage(subsystem))

@@ -1,7 +1,7 @@
-use crate::fabrics::port::Entrance;
+use crate::fabrics::rules::Rules;
+use crate::fabrics::transport_address::TransportAddress;
 use spec::{
-    AddressFamily, ConnectData, DiscoveryEntry, DiscoveryHeader, QualifiedName, SubsystemType,
-    Text, TransportType,
+    ConnectData, DiscoveryEntry, DiscoveryHeader, QualifiedName, SubsystemType, Text, TransportType,
 };
 use zerocopy::IntoBytes;
 
@@ -9,38 +9,29 @@ use zerocopy::IntoBytes;
 /// Page Entry data structure).
 const ADMIN_QUEUE_ENTRIES_MIN: u16 = 32;
 
-/// An address where hosts reach a server by NVMe/TCP.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TransportAddress {
-    /// The address family.
-    pub family: AddressFamily,
-    /// The IP address as text.
-    pub address: Text<256>,
-    /// The TCP port.
-    pub port: u16,
-}
-
-/// Returns the discovery log page for `host`: every subsystem that it may connect to, at the
-/// address that the host used, and the referrals (Base 2.1, Discovery log page).
-pub(crate) fn discovery_log(entrance: &Entrance, host: &QualifiedName) -> Vec<u8> {
-    let entries = discovery_entries(entrance, host);
+/// Returns the discovery log page with these entries (Base 2.1, Discovery log page).
+pub(crate) fn discovery_log(generation: u64, entries: &[DiscoveryEntry]) -> Vec<u8> {
     let header = DiscoveryHeader {
-        generation: entrance.subsystems().generation().into(),
+        generation: generation.into(),
         records: (entries.len() as u64).into(),
         ..DiscoveryHeader::default()
     };
     let mut page = header.as_bytes().to_vec();
-    for entry in &entries {
+    for entry in entries {
         page.extend_from_slice(entry.as_bytes());
     }
     page
 }
 
-/// Returns the entries of the page for `host`.
-pub(crate) fn discovery_entries(entrance: &Entrance, host: &QualifiedName) -> Vec<DiscoveryEntry> {
-    let rules = entrance.subsystems().rules();
+/// Returns the entries for `host`: every subsystem of `names` that it may connect to, at the
+/// address that it used, and the referrals.
+pub(crate) fn discovery_entries(
+    names: &[String],
+    rules: &Rules,
+    used: &TransportAddress,
+    host: &QualifiedName,
+) -> Vec<DiscoveryEntry> {
     let host = host.as_str().unwrap_or_default();
-    let names = entrance.subsystems().names();
     let seen = names.iter().filter(|name| rules.admit(name, host));
     let entries = seen.map(|name| DiscoveryEntry {
         subsystem_type: SubsystemType::NVM,
@@ -49,7 +40,7 @@ pub(crate) fn discovery_entries(entrance: &Entrance, host: &QualifiedName) -> Ve
             | DiscoveryEntry::ZERO_HOST_ID,
         port_id: 1.into(),
         admin_queue_entries: rules.limits.queue_entries.into(),
-        ..entry(entrance.address(), name)
+        ..entry(used, name)
     });
     let referrals = rules.referrals.iter().map(|address| DiscoveryEntry {
         subsystem_type: SubsystemType::REFERRAL,

@@ -1,12 +1,13 @@
 use crate::controller::Controller;
 use crate::fabrics::association::{Association, Associations, Service};
-use crate::fabrics::discovery::{TransportAddress, discovery_entries};
+use crate::fabrics::discovery::{discovery_entries, discovery_log};
 use crate::fabrics::lease::Tenant;
 use crate::fabrics::queue::FabricQueue;
 use crate::fabrics::rules::Rules;
 use crate::fabrics::subsystem::Subsystem;
+use crate::fabrics::transport_address::TransportAddress;
 use crate::host_queue::{HostQueue, Port, Responses};
-use spec::QualifiedName;
+use spec::{DiscoveryEntry, QualifiedName};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
@@ -83,7 +84,7 @@ impl Subsystems {
     /// afterwards.
     fn change(&self, change: impl FnOnce()) {
         let seen = |association: &Association| match &association.service {
-            Service::Discovery(entrance) => discovery_entries(entrance, &association.host),
+            Service::Discovery(used) => self.discovery_entries(used, &association.host),
             Service::Storage(_) => Vec::new(),
         };
         let before = self.discovery.all().into_iter().map(|host| (seen(&host), host));
@@ -97,9 +98,17 @@ impl Subsystems {
         }
     }
 
-    /// Returns the number of changes so far (the generation of the discovery log).
-    pub(crate) fn generation(&self) -> u64 {
-        self.generation.get()
+    /// Returns the discovery log page for `host`, which has connected to the address `used`.
+    pub(crate) fn discovery_log(&self, used: &TransportAddress, host: &QualifiedName) -> Vec<u8> {
+        discovery_log(self.generation.get(), &self.discovery_entries(used, host))
+    }
+
+    fn discovery_entries(
+        &self,
+        used: &TransportAddress,
+        host: &QualifiedName,
+    ) -> Vec<DiscoveryEntry> {
+        discovery_entries(&self.names(), &self.rules(), used, host)
     }
 
     pub(crate) fn rules(&self) -> Rc<Rules> {
@@ -176,7 +185,7 @@ impl Entrance {
         self.connection
     }
 
-    pub(crate) fn address(&self) -> &TransportAddress {
+    pub(crate) fn address(&self) -> &Rc<TransportAddress> {
         &self.address
     }
 }

@@ -1,4 +1,4 @@
-use crate::fabrics::discovery::TransportAddress;
+use crate::fabrics::transport_address::TransportAddress;
 use base::limits::VALUE_BYTES_MAX;
 use std::collections::{BTreeMap, BTreeSet};
 
