@@ -21,7 +21,7 @@ pub(crate) use features::Features;
 pub use vendor::{EngineFigures, KeyCounts};
 
 use crate::completion::{Executed, Outcome};
-use crate::fabrics::{Association, Bound, Queue, Service, Ticket};
+use crate::fabrics::{Association, Queue, Service, Subsystems, Ticket};
 use crate::host_queue::Capsule;
 use spec::{AdminOpcode, Command, Status};
 use std::rc::Rc;
@@ -29,11 +29,11 @@ use std::rc::Rc;
 /// Executes an admin command. Returns `None` if the holder of `ticket` answers later.
 pub(crate) fn execute(
     queue: &Rc<Queue>,
-    bound: &Bound,
+    subsystems: &Rc<Subsystems>,
+    association: &Rc<Association>,
     ticket: Ticket,
     capsule: &Capsule,
 ) -> Option<Outcome> {
-    let association = &bound.association;
     let command = &capsule.command;
     if !association.registers.takes_commands() {
         return Some(Outcome::of(Status::COMMAND_SEQUENCE_ERROR));
@@ -46,8 +46,9 @@ pub(crate) fn execute(
     }
     if namespaces::are_of(command.admin_opcode()) {
         let (queue, association, capsule) = (queue.clone(), association.clone(), capsule.clone());
+        let subsystems = subsystems.clone();
         clock::spawn(async move {
-            let outcome = namespaces::execute(&queue, &association, &capsule).await;
+            let outcome = namespaces::execute(&subsystems, &association, &capsule).await;
             queue.answer(ticket, outcome.into());
         });
         return None;
@@ -60,14 +61,12 @@ pub(crate) fn execute(
     if command.admin_opcode() == AdminOpcode::ABORT && is_storage(association) {
         return abort::abort(queue, association, ticket, command);
     }
-    Some(answer(queue, association, command).into())
+    Some(answer(subsystems, association, command).into())
 }
 
-fn answer(queue: &Queue, association: &Association, command: &Command) -> Executed {
+fn answer(subsystems: &Subsystems, association: &Association, command: &Command) -> Executed {
     match command.admin_opcode() {
-        AdminOpcode::GET_LOG_PAGE => {
-            log_pages::get(queue.entrance.subsystems(), association, command)
-        }
+        AdminOpcode::GET_LOG_PAGE => log_pages::get(subsystems, association, command),
         AdminOpcode::IDENTIFY => identify::identify(association, command),
         AdminOpcode::SET_FEATURES => features::set(association, command),
         AdminOpcode::GET_FEATURES => features::get(association, command),

@@ -5,9 +5,9 @@
 //! 1. A transport asks an [`Entrance`] for a queue for each connection. The queue is unbound until
 //!    a Connect (`connect`) binds it: an admin queue creates an association (`association`), an
 //!    I/O queue joins one.
-//! 2. A command that arrives takes a slot of its queue (`slots`, `pair`). An I/O command goes to a
-//!    task (`workers`) that has the device execute it (`io`); others become tasks of their own
-//!    (`queue`) and go to `admin`. Stores and Retrieves of a drive without emulation are `held`
+//! 2. A command that arrives (`fabric_queue`) takes a slot of its queue (`slots`, `pair`). An I/O
+//!    command goes to a task (`workers`) that has the device execute it (`io`); others become tasks
+//!    of their own and go to `admin`. Stores and Retrieves of a drive without emulation are `held`
 //!    first: those that need no wait are answered without a slot and a task.
 //! 3. A host controls its association through properties (`property`). The association ends with
 //!    its admin queue, or when the Keep Alive timer expires (`keep_alive`).
@@ -33,6 +33,7 @@ mod connect;
 mod count;
 mod discovery;
 mod error_log;
+mod fabric_queue;
 mod held;
 mod io;
 mod io_context;
@@ -56,12 +57,12 @@ mod workers;
 pub(crate) use association::{Association, Service};
 pub use census::{AssociationCensus, QueueCensus};
 pub(crate) use error_log::ERRORS_KEPT;
+pub use fabric_queue::FabricQueue;
 pub(crate) use keep_alive::GRANULARITY as KEEP_ALIVE_GRANULARITY;
 pub use lease::{Lease, LeasedQueue, Tenant};
 pub use port::{Entrance, Subsystems};
 pub(crate) use property::VERSION;
-pub use queue::FabricQueue;
-pub(crate) use queue::{Bound, Queue};
+pub(crate) use queue::Queue;
 pub use rules::{Limits, Rules};
 pub(crate) use slots::Ticket;
 pub use subsystem::{FlashFigures, Subsystem, SubsystemConfig};

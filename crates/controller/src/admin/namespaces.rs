@@ -2,7 +2,7 @@
 
 use super::sharing::ACCESS_GROUP;
 use crate::completion::{Executed, Outcome};
-use crate::fabrics::{Association, Queue, Service, Subsystem, brought};
+use crate::fabrics::{Association, Service, Subsystem, Subsystems, brought};
 use crate::host_queue::Capsule;
 use spec::{
     AdminOpcode, Command, CommandSet, ControllerList, FormatOptions, IdentifyNamespace,
@@ -25,7 +25,7 @@ pub(super) const fn are_of(opcode: AdminOpcode) -> bool {
 }
 
 pub(super) async fn execute(
-    queue: &Queue,
+    subsystems: &Subsystems,
     association: &Association,
     capsule: &Capsule,
 ) -> Executed {
@@ -36,7 +36,7 @@ pub(super) async fn execute(
         return Err(status);
     }
     let command = &capsule.command;
-    let siblings = queue.entrance.subsystems().of_device(&subsystem.device);
+    let siblings = subsystems.of_device(&subsystem.device);
     let change = Change { association, subsystem, siblings };
     match command.admin_opcode() {
         AdminOpcode::NAMESPACE_MANAGEMENT => match command.namespace_management() {

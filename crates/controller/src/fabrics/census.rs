@@ -72,9 +72,9 @@ impl Association {
         };
         let queues = self.queues().into_iter().map(|(id, queue)| QueueCensus {
             id,
-            entries: queue.bound().map_or(0, |bound| bound.terms.entries),
+            entries: queue.terms().map_or(0, |terms| terms.entries),
             in_flight: queue.in_flight(),
-            connection: queue.entrance.connection(),
+            connection: queue.connection,
         });
         AssociationCensus {
             subsystem: subsystem.to_owned(),

@@ -2,7 +2,7 @@ use crate::completion::Outcome;
 use crate::fabrics::association::{Association, Service};
 use crate::fabrics::keep_alive::DISCOVERY_MS;
 use crate::fabrics::pair::Terms;
-use crate::fabrics::port::Subsystems;
+use crate::fabrics::port::{Entrance, Subsystems};
 use crate::fabrics::queue::Queue;
 use crate::fabrics::rules::Limits;
 use crate::fabrics::subsystem::Subsystem;
@@ -36,19 +36,31 @@ impl From<Status> for Refusal {
     }
 }
 
-/// Executes a Connect on an unbound queue (Base 2.1, Connect command).
-pub(crate) fn connect(queue: &Rc<Queue>, capsule: &Capsule) -> Outcome {
-    match connected(queue, capsule) {
-        Ok(id) => Outcome { result: ConnectReply::new(id).0.into(), ..Outcome::done() },
-        Err(Refusal::Because(status)) => Outcome::of(status),
-        Err(Refusal::Invalid(invalid)) => {
+/// Executes a Connect on an unbound queue (Base 2.1, Connect command). Returns the association that
+/// has taken the queue, with the parameters to bind it with, or the response that refuses it.
+pub(crate) fn connect(
+    entrance: &Entrance,
+    queue: &Rc<Queue>,
+    capsule: &Capsule,
+) -> Result<(Rc<Association>, Terms), Outcome> {
+    joined(entrance, queue, capsule).map_err(|refusal| match refusal {
+        Refusal::Because(status) => Outcome::of(status),
+        Refusal::Invalid(invalid) => {
             Outcome { result: invalid.0.into(), ..Outcome::of(Status::CONNECT_INVALID_PARAMETERS) }
         }
-    }
+    })
 }
 
-/// Binds the queue and returns its controller's id.
-fn connected(queue: &Rc<Queue>, capsule: &Capsule) -> Result<u16, Refusal> {
+/// Returns the response to a Connect to this association.
+pub(crate) fn connected(association: &Association) -> Outcome {
+    Outcome { result: ConnectReply::new(association.id).0.into(), ..Outcome::done() }
+}
+
+fn joined(
+    entrance: &Entrance,
+    queue: &Rc<Queue>,
+    capsule: &Capsule,
+) -> Result<(Rc<Association>, Terms), Refusal> {
     let command = &capsule.command;
     if command.record_format() != 0 {
         return Err(Status::CONNECT_INCOMPATIBLE_FORMAT.into());
@@ -57,29 +69,27 @@ fn connected(queue: &Rc<Queue>, capsule: &Capsule) -> Result<u16, Refusal> {
     let data = bytes.bytes().and_then(|bytes| ConnectData::read_from_bytes(bytes).ok());
     let data = data.ok_or(Status::DATA_SGL_LENGTH_INVALID)?;
     let association = match command.queue_id() {
-        0 => new_association(queue, command, &data)?,
-        id => association_of(queue, command, id, &data)?,
+        0 => new_association(entrance, command, &data)?,
+        id => association_of(entrance.subsystems(), command, id, &data)?,
     };
     if !association.add_queue(command.queue_id(), queue) {
         return Err(Status::COMMAND_SEQUENCE_ERROR.into());
     }
-    let id = association.id;
     let terms = Terms {
         id: command.queue_id(),
         entries: command.queue_size() + 1,
         has_flow_control: !command.connect_attributes().disables_flow_control(),
     };
-    queue.bind(association, terms);
-    Ok(id)
+    Ok((association, terms))
 }
 
 /// Creates the association for the Connect of an admin queue.
 fn new_association(
-    queue: &Queue,
+    entrance: &Entrance,
     command: &Command,
     data: &ConnectData,
 ) -> Result<Rc<Association>, Refusal> {
-    let subsystems = queue.entrance.subsystems();
+    let subsystems = entrance.subsystems();
     let mut limits = subsystems.rules().limits;
     check_size(command, limits)?;
     let (host, name) = names(data)?;
@@ -89,7 +99,7 @@ fn new_association(
             keep_alive_ms = DISCOVERY_MS;
         }
         limits.associations = Limits::DISCOVERY_ASSOCIATIONS;
-        (subsystems.discovery(), Service::Discovery(queue.entrance.address().clone()))
+        (subsystems.discovery(), Service::Discovery(entrance.address().clone()))
     } else {
         let subsystem = admitted(subsystems, name, host)?;
         (&subsystem.associations.clone(), Service::Storage(subsystem))
@@ -118,12 +128,11 @@ fn names(data: &ConnectData) -> Result<(&str, &str), ConnectInvalid> {
 
 /// Returns the association that the Connect of an I/O queue joins as queue `id`.
 fn association_of(
-    queue: &Queue,
+    subsystems: &Subsystems,
     command: &Command,
     id: u16,
     data: &ConnectData,
 ) -> Result<Rc<Association>, Refusal> {
-    let subsystems = queue.entrance.subsystems();
     check_size(command, subsystems.rules().limits)?;
     let (host, name) = names(data)?;
     if name == QualifiedName::DISCOVERY {

@@ -97,6 +97,11 @@ impl Pair {
         assert!(first, "a queue that is bound takes no Connect");
     }
 
+    /// Returns the parameters of its Connect, if the queue is bound.
+    pub(crate) fn terms(&self) -> Option<Terms> {
+        self.binding.get().map(|binding| binding.terms)
+    }
+
     /// Returns the context of its I/O commands in this reactor.
     #[inline]
     pub(crate) fn io_context(&self) -> Option<&IoContext> {

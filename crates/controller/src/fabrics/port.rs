@@ -1,12 +1,9 @@
 use crate::controller::Controller;
 use crate::fabrics::association::{Association, Associations, Service};
 use crate::fabrics::discovery::{discovery_entries, discovery_log};
-use crate::fabrics::lease::Tenant;
-use crate::fabrics::queue::FabricQueue;
 use crate::fabrics::rules::Rules;
 use crate::fabrics::subsystem::Subsystem;
 use crate::fabrics::transport_address::TransportAddress;
-use crate::host_queue::{HostQueue, Port, Responses};
 use spec::{DiscoveryEntry, QualifiedName};
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -172,11 +169,6 @@ impl Entrance {
         Self { connection: Some(number), ..self }
     }
 
-    /// Creates a queue whose connection is in another reactor, which may execute its I/O commands.
-    pub fn queue_of(&self, tenant: Rc<dyn Tenant>, responses: Rc<dyn Responses>) -> FabricQueue {
-        FabricQueue::new(self.clone(), responses, Some(tenant))
-    }
-
     pub(crate) fn subsystems(&self) -> &Rc<Subsystems> {
         &self.subsystems
     }
@@ -187,11 +179,5 @@ impl Entrance {
 
     pub(crate) fn address(&self) -> &Rc<TransportAddress> {
         &self.address
-    }
-}
-
-impl Port for Entrance {
-    fn queue(&self, responses: Rc<dyn Responses>) -> Rc<dyn HostQueue> {
-        Rc::new(FabricQueue::new(self.clone(), responses, None))
     }
 }
