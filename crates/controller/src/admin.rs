@@ -5,8 +5,11 @@
 
 mod abort;
 mod asymmetric_access;
+mod changes;
 mod delivery;
+mod event_request;
 mod events;
+mod feature_values;
 mod features;
 mod health;
 mod identify;
@@ -15,10 +18,13 @@ mod namespaces;
 mod sanitize;
 mod sharing;
 mod vendor;
+mod warnings;
 
-pub(crate) use events::{Changes, Events};
-pub(crate) use features::Features;
+pub(crate) use changes::Changes;
+pub(crate) use events::Events;
+pub(crate) use feature_values::Features;
 pub use vendor::{EngineFigures, KeyCounts};
+pub(crate) use warnings::critical_warnings;
 
 use crate::completion::{Executed, Outcome};
 use crate::fabrics::{Association, Queue, Service, Subsystems, Ticket};
@@ -42,7 +48,7 @@ pub(crate) fn execute(
         return Some(Outcome::of(Status::INVALID_FIELD));
     }
     if command.admin_opcode() == AdminOpcode::ASYNC_EVENT_REQUEST {
-        return events::request(association, queue, ticket);
+        return event_request::request(association, queue, ticket);
     }
     if namespaces::are_of(command.admin_opcode()) {
         let (queue, association, capsule) = (queue.clone(), association.clone(), capsule.clone());

@@ -45,6 +45,7 @@ mod pair;
 mod port;
 mod property;
 mod queue;
+mod registers;
 mod rules;
 mod slots;
 mod subsystem;

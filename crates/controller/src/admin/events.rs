@@ -1,17 +1,13 @@
 //! Asynchronous events (Base 2.1, Asynchronous Event Request command).
 
-use super::health;
 use crate::completion::Outcome;
-use crate::fabrics::{Association, Queue, Service, Ticket};
-use spec::{AsyncEvent, AsyncEvents, LogPage, NamespaceList, SmartLog, Status};
+use crate::fabrics::{Queue, Ticket};
+use spec::{AsyncEvent, AsyncEvents, LogPage, SmartLog, Status};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 /// Maximum outstanding requests.
 pub(super) const REQUESTS_MAX: u8 = 4;
-
-/// Capacity of the Changed Namespace List log page.
-const CHANGES_MAX: usize = 1_024;
 
 /// Optional events of an I/O controller (OAES).
 pub(super) const STORAGE_EVENTS: u32 = AsyncEvents::NAMESPACES.0 | AsyncEvents::ASYMMETRIC_ACCESS.0;
@@ -40,22 +36,6 @@ pub(crate) struct Events {
     warnings: Cell<u8>,
 }
 
-/// Executes an Asynchronous Event Request: completes it at once if an event is pending, otherwise
-/// at the next event.
-pub(super) fn request(association: &Association, queue: &Queue, ticket: Ticket) -> Option<Outcome> {
-    let events = &association.events;
-    {
-        let mut requests = events.requests.borrow_mut();
-        if requests.len() >= usize::from(REQUESTS_MAX) {
-            return Some(Outcome::of(Status::ASYNC_EVENT_LIMIT_EXCEEDED));
-        }
-        requests.push_back(ticket);
-    }
-    events.notice_health(association);
-    events.tell(queue);
-    None
-}
-
 impl Events {
     /// Returns the events that the host has enabled.
     pub(super) fn wanted(&self) -> AsyncEvents {
@@ -66,32 +46,47 @@ impl Events {
         self.wanted.set(wanted);
     }
 
-    /// Reports critical warnings that are new since the last check.
-    pub(crate) fn notice_health(&self, association: &Association) {
-        let Service::Storage(subsystem) = &association.service else { return };
-        let [wanted, ..] = self.wanted.get().0.to_le_bytes();
-        if wanted == 0 {
-            return;
+    /// Adds an outstanding request. Returns false if there are too many.
+    pub(super) fn add_request(&self, ticket: Ticket) -> bool {
+        let mut requests = self.requests.borrow_mut();
+        let has_room = requests.len() < usize::from(REQUESTS_MAX);
+        if has_room {
+            requests.push_back(ticket);
         }
-        let warnings = wanted & health::critical_warnings(subsystem, &association.features);
+        has_room
+    }
+
+    /// Returns whether the host has enabled events of critical warnings.
+    pub(crate) fn wants_warnings(&self) -> bool {
+        self.wanted_warnings() != 0
+    }
+
+    fn wanted_warnings(&self) -> u8 {
+        let [wanted, ..] = self.wanted.get().0.to_le_bytes();
+        wanted
+    }
+
+    /// Reports those of the present critical `warnings` that are new since the last check.
+    pub(crate) fn notice_warnings(&self, admin: Option<&Queue>, warnings: u8) {
+        let warnings = self.wanted_warnings() & warnings;
         let new = warnings & !self.warnings.replace(warnings);
         for (warning, event) in WARNINGS {
             if new & warning != 0 {
-                self.happened(association, event);
+                self.happened(admin, event);
             }
         }
     }
 
     /// Reports a changed namespace.
-    pub(crate) fn notice_namespaces(&self, association: &Association) {
+    pub(crate) fn notice_namespaces(&self, admin: Option<&Queue>) {
         if self.wanted.get().contains(AsyncEvents::NAMESPACES) {
-            self.happened(association, AsyncEvent::NAMESPACES_CHANGED);
+            self.happened(admin, AsyncEvent::NAMESPACES_CHANGED);
         }
     }
 
     /// Reports the end of a Sanitize that this controller executed, whatever events are enabled.
-    pub(crate) fn notice_sanitized(&self, association: &Association) {
-        self.happened(association, AsyncEvent::SANITIZED);
+    pub(crate) fn notice_sanitized(&self, admin: Option<&Queue>) {
+        self.happened(admin, AsyncEvent::SANITIZED);
     }
 
     /// Drops the pending event of the previous Sanitize when another one starts.
@@ -101,13 +96,13 @@ impl Events {
     }
 
     /// Reports a changed discovery log page.
-    pub(crate) fn notice_discovery(&self, association: &Association) {
+    pub(crate) fn notice_discovery(&self, admin: Option<&Queue>) {
         if self.wanted.get().contains(AsyncEvents::DISCOVERY) {
-            self.happened(association, AsyncEvent::DISCOVERY_CHANGED);
+            self.happened(admin, AsyncEvent::DISCOVERY_CHANGED);
         }
     }
 
-    fn happened(&self, association: &Association, event: AsyncEvent) {
+    fn happened(&self, admin: Option<&Queue>, event: AsyncEvent) {
         {
             let mut untold = self.untold.borrow_mut();
             if untold.contains(&event) {
@@ -115,13 +110,13 @@ impl Events {
             }
             untold.push_back(event);
         }
-        if let Some(admin) = association.queue(0) {
-            self.tell(&admin);
+        if let Some(admin) = admin {
+            self.tell(admin);
         }
     }
 
     /// Completes requests while events are pending.
-    fn tell(&self, admin: &Queue) {
+    pub(super) fn tell(&self, admin: &Queue) {
         while let Some((ticket, event)) = self.next() {
             admin.answer(ticket, Outcome { result: event.0.into(), ..Outcome::done() });
         }
@@ -139,10 +134,7 @@ impl Events {
     }
 
     /// Clears the event of a log page after the host has read it.
-    pub(super) fn read(&self, association: &Association, page: LogPage) {
-        if page == LogPage::CHANGED_NAMESPACES {
-            association.changes.clear();
-        }
+    pub(super) fn read(&self, admin: Option<&Queue>, page: LogPage) {
         let kind = match page {
             LogPage::ERRORS => AsyncEvent::PERSISTENT_ERROR.kind(),
             LogPage::SMART => AsyncEvent::RELIABILITY.kind(),
@@ -154,8 +146,8 @@ impl Events {
         };
         self.unmask(kind);
         self.untold.borrow_mut().retain(|event| event.log_page() != page);
-        if let Some(admin) = association.queue(0) {
-            self.tell(&admin);
+        if let Some(admin) = admin {
+            self.tell(admin);
         }
     }
 
@@ -184,9 +176,9 @@ impl Events {
     }
 
     /// Resets to the initial state and drops the requests.
-    pub(crate) fn reset(&self, association: &Association) {
+    pub(crate) fn reset(&self, admin: Option<&Queue>) {
         let requests = std::mem::take(&mut *self.requests.borrow_mut());
-        if let Some(admin) = association.queue(0) {
+        if let Some(admin) = admin {
             for ticket in requests {
                 admin.forget(ticket);
             }
@@ -195,31 +187,5 @@ impl Events {
         self.masked.set(0);
         self.wanted.set(AsyncEvents::default());
         self.warnings.set(0);
-    }
-}
-
-/// The namespaces that have changed since the host last read the log page.
-#[derive(Debug, Default)]
-pub(crate) struct Changes(RefCell<BTreeSet<u32>>);
-
-impl Changes {
-    pub(crate) fn add(&self, nsid: u32) {
-        let mut changed = self.0.borrow_mut();
-        if changed.len() <= CHANGES_MAX {
-            changed.insert(nsid);
-        }
-    }
-
-    /// The log page.
-    pub(super) fn page(&self) -> NamespaceList {
-        let changed = self.0.borrow();
-        if changed.len() > CHANGES_MAX {
-            return NamespaceList::too_many();
-        }
-        changed.iter().copied().collect()
-    }
-
-    fn clear(&self) {
-        self.0.borrow_mut().clear();
     }
 }

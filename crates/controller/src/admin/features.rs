@@ -2,15 +2,13 @@
 
 use super::delivery::delivered;
 use super::events::{DISCOVERY_EVENTS, STORAGE_EVENTS};
-use super::health::WARNING_TEMPERATURE;
+use super::feature_values::{Features, TEMPERATURES};
 use crate::completion::{Executed, Outcome};
 use crate::fabrics::{Association, Service, Subsystem};
 use spec::{
     AsyncEvents, Command, CommandSet, Feature, FeatureCapabilities, FeatureEffects, FeatureScope,
     FeatureSelect, QueueCounts, Status, TemperatureThreshold,
 };
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 
 /// The features of every controller (Base 2.1, Feature Support Requirements).
 const COMMON: [Feature; 2] = [Feature::ASYNC_EVENTS, Feature::KEEP_ALIVE_TIMER];
@@ -40,55 +38,6 @@ const COMBINATION: u32 = 0x1ff;
 
 /// Every namespace.
 const NSID_ALL: u32 = 0xffff_ffff;
-
-/// Default thresholds of the composite temperature in kelvins: over, under.
-const TEMPERATURES: (u16, u16) = (WARNING_TEMPERATURE, 0);
-
-/// The features of an association that have no other place.
-#[derive(Debug)]
-pub(crate) struct Features {
-    arbitration: Cell<u32>,
-    temperatures: Cell<(u16, u16)>,
-    io_queues: Cell<u16>,
-    io_queues_max: u16,
-    /// Error Recovery by namespace: its id, and how many namespaces had that id before. Damaged
-    /// data is not read again, so every time limit is met.
-    recovery: RefCell<BTreeMap<(u32, u32), u32>>,
-    atomicity: Cell<u32>,
-}
-
-impl Features {
-    /// Creates the features of a host with at most `io_queues_max` I/O queues.
-    pub(crate) fn new(io_queues_max: u16) -> Self {
-        Self {
-            arbitration: Cell::new(0),
-            temperatures: Cell::new(TEMPERATURES),
-            io_queues: Cell::new(io_queues_max),
-            io_queues_max,
-            recovery: RefCell::default(),
-            atomicity: Cell::new(0),
-        }
-    }
-
-    /// Returns the maximum number of I/O queues of the host.
-    pub(crate) fn io_queues(&self) -> u16 {
-        self.io_queues.get()
-    }
-
-    /// Returns the thresholds of the composite temperature in kelvins: over, under.
-    pub(super) fn temperatures(&self) -> (u16, u16) {
-        self.temperatures.get()
-    }
-
-    /// Restores the defaults.
-    pub(crate) fn reset(&self) {
-        self.arbitration.set(0);
-        self.temperatures.set(TEMPERATURES);
-        self.io_queues.set(self.io_queues_max);
-        self.recovery.take();
-        self.atomicity.set(0);
-    }
-}
 
 /// Returns whether the controller has the feature.
 fn has(association: &Association, feature: Feature) -> bool {
@@ -135,7 +84,7 @@ pub(super) fn set(association: &Association, command: &Command) -> Executed {
         }
         Feature::TEMPERATURE_THRESHOLD => {
             set_temperature(features, TemperatureThreshold(value))?;
-            association.events.notice_health(association);
+            association.notice_health();
         }
         Feature::NUMBER_OF_QUEUES => return set_queues(association, value.into()),
         Feature::ASYNC_EVENTS => {
@@ -144,7 +93,7 @@ pub(super) fn set(association: &Association, command: &Command) -> Executed {
                 Service::Discovery(_) => DISCOVERY_EVENTS,
             };
             association.events.set_wanted(AsyncEvents(value & there_are));
-            association.events.notice_health(association);
+            association.notice_health();
         }
         Feature::KEEP_ALIVE_TIMER => association.set_keep_alive(value),
         Feature::COMMAND_SET_PROFILE if value & COMBINATION != 0 => {

@@ -54,7 +54,10 @@ pub(super) fn get(
     part[..len].copy_from_slice(&rest[..len]);
     let answer = delivered(command, &part)?;
     if !command.retains_event() {
-        association.events.read(association, command.log_page());
+        if command.log_page() == LogPage::CHANGED_NAMESPACES {
+            association.changes.clear();
+        }
+        association.events.read(association.admin_queue().as_deref(), command.log_page());
     }
     Ok(answer)
 }

@@ -56,5 +56,5 @@ async fn sanitize(association: Rc<Association>, subsystem: Rc<Subsystem>) {
         wiped &= subsystem.device.format_namespace(*nsid).await.is_ok();
     }
     sanitizing.end(wiped);
-    association.events.notice_sanitized(&association);
+    association.events.notice_sanitized(association.admin_queue().as_deref());
 }

@@ -1,11 +1,11 @@
-use crate::admin::{Changes, Events, Features};
+use crate::admin::{Changes, Events, Features, critical_warnings};
 use crate::fabrics::association_state::AssociationState;
 use crate::fabrics::count::PerReactor;
 use crate::fabrics::error_log::ErrorLog;
 use crate::fabrics::io_context::AssociationIo;
 use crate::fabrics::keep_alive::{KeepAlive, TICK};
-use crate::fabrics::property::Registers;
 use crate::fabrics::queue::Queue;
+use crate::fabrics::registers::Registers;
 use crate::fabrics::rules::Limits;
 use crate::fabrics::subsystem::Subsystem;
 use crate::fabrics::transport_address::TransportAddress;
@@ -83,7 +83,18 @@ impl Association {
     /// Reports an added, removed or replaced namespace to the host, if it has enabled that event.
     pub(crate) fn namespace_changed(&self, nsid: u32) {
         self.changes.add(nsid);
-        self.events.notice_namespaces(self);
+        self.events.notice_namespaces(self.admin_queue().as_deref());
+    }
+
+    /// Reports critical warnings that are new since the last check, if the host has enabled them.
+    pub(crate) fn notice_health(&self) {
+        let Service::Storage(subsystem) = &self.service else { return };
+        if !self.events.wants_warnings() {
+            return;
+        }
+        let spare_percent = subsystem.flash().spare_percent;
+        let warnings = critical_warnings(spare_percent, self.features.temperatures());
+        self.events.notice_warnings(self.admin_queue().as_deref(), warnings);
     }
 
     /// Adds a queue. Returns false if the id is in use.
@@ -94,6 +105,11 @@ impl Association {
             queues.insert(id, Rc::downgrade(queue));
         }
         is_new
+    }
+
+    /// Returns the admin queue, unless it has closed.
+    pub(crate) fn admin_queue(&self) -> Option<Rc<Queue>> {
+        self.queue(0)
     }
 
     /// Returns the queue with this id, 0 for the admin queue.
@@ -154,7 +170,7 @@ impl Association {
             self.registers.fail();
             return;
         }
-        self.events.notice_health(self);
+        self.notice_health();
     }
 }
 

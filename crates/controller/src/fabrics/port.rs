@@ -90,7 +90,7 @@ impl Subsystems {
         self.generation.set(self.generation.get() + 1);
         for (entries, association) in before {
             if seen(&association) != entries {
-                association.events.notice_discovery(&association);
+                association.events.notice_discovery(association.admin_queue().as_deref());
             }
         }
     }

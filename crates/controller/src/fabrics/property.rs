@@ -3,15 +3,12 @@
 
 use crate::completion::Outcome;
 use crate::fabrics::association::{Association, Service};
-use crate::fabrics::association_state::AssociationState;
 use crate::fabrics::subsystem::Subsystem;
 use spec::{
     Capabilities, Command, Configuration, ControllerStatus, Property, ReadyTimeouts, Shutdown,
     ShutdownStatus, Status, Version,
 };
-use std::cell::Cell;
 use std::rc::Rc;
-use std::sync::Arc;
 
 /// The version of the specification that controllers implement.
 pub(crate) const VERSION: Version = Version::V2_1;
@@ -19,48 +16,6 @@ pub(crate) const VERSION: Version = Version::V2_1;
 /// CAP.TO: maximum time to enable or disable, in units of 500 ms. Both happen at once; hosts use it
 /// as their timeout on a slow network.
 const READY_HALF_SECONDS: u8 = 15;
-
-/// The properties that change.
-#[derive(Debug)]
-pub(crate) struct Registers {
-    configuration: Cell<Configuration>,
-    status: Cell<ControllerStatus>,
-    /// Shared state, which records whether the controller takes commands.
-    state: Arc<AssociationState>,
-    /// NSSRO: set until the host clears it.
-    was_subsystem_reset: Cell<bool>,
-}
-
-impl Registers {
-    /// Creates the registers of a controller; `was_subsystem_reset` is the initial NSSRO.
-    pub(crate) fn new(state: Arc<AssociationState>, was_subsystem_reset: bool) -> Self {
-        Self {
-            configuration: Cell::default(),
-            status: Cell::default(),
-            state,
-            was_subsystem_reset: Cell::new(was_subsystem_reset),
-        }
-    }
-
-    /// Returns whether the controller is enabled, and neither failed nor shut down.
-    pub(crate) fn takes_commands(&self) -> bool {
-        self.state.takes_commands()
-    }
-
-    /// Sets the fatal status.
-    pub(crate) fn fail(&self) {
-        self.set_status(ControllerStatus::FATAL);
-    }
-
-    fn set_status(&self, status: ControllerStatus) {
-        self.status.set(status);
-        self.state.set_takes_commands(status == ControllerStatus::READY);
-    }
-
-    fn status(&self) -> ControllerStatus {
-        self.status.get().with_subsystem_reset(self.was_subsystem_reset.get())
-    }
-}
 
 /// Returns the capabilities. A discovery controller has no subsystem reset.
 fn capabilities(association: &Association) -> Capabilities {
@@ -192,7 +147,7 @@ fn reset(association: &Association) {
     // In this order: a queue must stop answering before the status makes it refuse commands.
     association.end_io_queues();
     association.registers.set_status(ControllerStatus::default());
-    association.events.reset(association);
+    association.events.reset(association.admin_queue().as_deref());
     association.features.reset();
 }
 

@@ -1,7 +1,7 @@
 use crate::admin::events::{DISCOVERY_EVENTS, REQUESTS_MAX, STORAGE_EVENTS};
-use crate::admin::health::{CRITICAL_TEMPERATURE, WARNING_TEMPERATURE};
 use crate::admin::sanitize::CAPABILITIES as SANITIZE_CAPABILITIES;
 use crate::admin::sharing::ACCESS_GROUP;
+use crate::admin::warnings::{CRITICAL_TEMPERATURE, WARNING_TEMPERATURE};
 use crate::fabrics::{Association, ERRORS_KEPT, KEEP_ALIVE_GRANULARITY, Subsystem, VERSION};
 use crate::fused::BLOCKS_MAX;
 use crate::host_queue::IN_CAPSULE_BYTES_MAX;
