@@ -1,6 +1,7 @@
 use crate::class::Class;
+use crate::queue::Group;
 use crate::rank::Rank;
-use crate::resource::{Group, Resource};
+use crate::resource::Resource;
 use crate::stage::Stage;
 use base::Nanos;
 

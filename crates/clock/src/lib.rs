@@ -28,7 +28,7 @@
 //! | to follow | read, in this order |
 //! |---|---|
 //! | a task | `schedule`, `task`, `park`, `timer` |
-//! | the wait for a resource | `resource`, `rank`, `class`, `station` |
+//! | the wait for a resource | `queue`, `resource`, `rank`, `class`, `station` |
 //! | an account of time | `stage`, `account`, `charge`, `trace` |
 //! | several reactors | `monitor` |
 //!
@@ -59,6 +59,7 @@ mod park;
 mod plane_group;
 mod power;
 mod promotion;
+mod queue;
 mod rank;
 mod resource;
 mod saved;
@@ -81,8 +82,9 @@ pub use notify::Notify;
 pub use park::{Held, Park, park, park_unaccounted, wake};
 pub use power::{lose_power, was_at_work};
 pub use promotion::Promotion;
+pub use queue::{Group, ResourceInfo};
 pub use rank::Rank;
-pub use resource::{Acquire, Group, Hold, Resource, Serve};
+pub use resource::{Acquire, Hold, Resource, Serve, resources};
 pub use saved::{Part, SavedClock, restore, save};
 pub use schedule::{
     LocalFuture, RemoteWaker, Schedule, Turn, Wall, end_task, install, is_installed, move_on,
@@ -91,8 +93,8 @@ pub use schedule::{
 pub use stage::{Stage, Stages};
 pub use station::{Load, Operate, Station, Suspension};
 pub use task::{
-    Sleep, TaskId, account, begin_account, current, host_now, now, reactor_id, sleep, sleep_until,
-    spawn, spawn_at, stages,
+    Sleep, TaskId, account, begin_account, current, host_now, label, now, reactor_id, sleep,
+    sleep_until, spawn, spawn_at, stages,
 };
-pub use trace::{ResourceInfo, Span, TraceSink, label, resources};
+pub use trace::{Span, TraceSink};
 pub use unix::{UnixMillis, host_unix_now, set_unix_now, unix_now};

@@ -1,4 +1,4 @@
-use crate::resource::Group;
+use crate::queue::Group;
 use crate::schedule::with;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 

@@ -1,41 +1,16 @@
 use crate::class::Class;
 use crate::park::assert_not_waiting;
+use crate::queue::{Group, GroupOrder, Queue, ResourceInfo};
 use crate::rank::Rank;
 use crate::schedule::{Schedule, with, with_installed};
 use crate::stage::Stage;
 use crate::task::{Task, Wait};
-use crate::trace::ResourceInfo;
 use base::Nanos;
 use base::limits::BYPASS_MAX;
-use serde::{Deserialize, Serialize};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// The resources of one device, which share one order of classes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Group(u32);
-
-/// The order in which the resources of a group serve.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct GroupOrder {
-    /// Collectors that want garbage collection above host writes.
-    pub(crate) promotions: u32,
-    /// True when resources ignore classes.
-    by_arrival: bool,
-}
-
-impl GroupOrder {
-    /// The classes, most urgent first.
-    pub(crate) const fn classes(self) -> [Class; Class::COUNT] {
-        if self.promotions > 0 { Class::GC_PROMOTED } else { Class::USUAL }
-    }
-}
-
 impl Group {
-    pub(crate) const fn index(self) -> usize {
-        self.0 as usize
-    }
-
     /// A group of the installed schedule, in the usual order of classes.
     #[expect(
         clippy::new_without_default,
@@ -70,6 +45,11 @@ impl Group {
     }
 }
 
+/// Returns all resources, in the order in which they were made.
+pub fn resources() -> Vec<ResourceInfo> {
+    with(|schedule| schedule.queues.iter().map(Queue::info).collect())
+}
+
 /// Something that serves a bounded number of tasks at a time.
 #[derive(Clone, Copy, Debug)]
 pub struct Resource(u32);
@@ -101,156 +81,6 @@ impl Resource {
             let now = schedule.now;
             schedule.queues[self.0 as usize].busy_until(now)
         })
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-struct List {
-    head: u32,
-    tail: u32,
-}
-
-/// A resource's waiters and its account.
-#[derive(Debug)]
-pub(crate) struct Queue {
-    pub(crate) name: &'static str,
-    pub(crate) rank: Rank,
-    pub(crate) group: Group,
-    units: u32,
-    free: u32,
-    /// One bit for each list that has waiters.
-    waiting: u8,
-    bypassed: u32,
-    /// By class, or all waiters in the first.
-    lists: [List; Class::COUNT],
-    pub(crate) by_arrival: bool,
-    /// Units held by background work, the instant since which at least one is, and earlier such
-    /// time.
-    gc_units: u32,
-    gc_since: Nanos,
-    gc_total: Nanos,
-    busy_total: Nanos,
-    busy_mark: Nanos,
-}
-
-impl Queue {
-    pub(crate) const NO_TASK: u32 = u32::MAX;
-
-    fn new(name: &'static str, rank: Rank, units: u32, group: Group) -> Self {
-        Self {
-            name,
-            rank,
-            group,
-            units,
-            free: units,
-            waiting: 0,
-            bypassed: 0,
-            lists: [List { head: Self::NO_TASK, tail: Self::NO_TASK }; Class::COUNT],
-            by_arrival: false,
-            gc_units: 0,
-            gc_since: Nanos::ZERO,
-            gc_total: Nanos::ZERO,
-            busy_total: Nanos::ZERO,
-            busy_mark: Nanos::ZERO,
-        }
-    }
-
-    fn serve_in_order_of_arrival(&mut self) {
-        assert!(self.waiting == 0, "{} is waited for in another order", self.name);
-        self.by_arrival = true;
-    }
-
-    pub(crate) const fn info(&self) -> ResourceInfo {
-        ResourceInfo { name: self.name, rank: self.rank }
-    }
-
-    /// Time up to `now` during which background work held a unit.
-    #[inline]
-    pub(crate) fn gc_time(&self, now: Nanos) -> Nanos {
-        if self.gc_units > 0 { self.gc_total + (now - self.gc_since) } else { self.gc_total }
-    }
-
-    #[inline]
-    fn busy_until(&self, now: Nanos) -> Nanos {
-        let held = u64::from(self.units - self.free);
-        self.busy_total + Nanos((now - self.busy_mark).0 * held)
-    }
-
-    #[inline]
-    fn take(&mut self, class: Class, now: Nanos) {
-        self.occupy(now);
-        self.begin_work(class, now);
-    }
-
-    #[inline]
-    fn give_back(&mut self, class: Class, now: Nanos) {
-        self.vacate(now);
-        self.end_work(class, now);
-    }
-
-    #[inline]
-    pub(crate) fn occupy(&mut self, now: Nanos) {
-        self.busy_total = self.busy_until(now);
-        self.busy_mark = now;
-        self.free -= 1;
-    }
-
-    #[inline]
-    pub(crate) fn vacate(&mut self, now: Nanos) {
-        assert!(self.free < self.units, "{} was given back more often than taken", self.name);
-        self.busy_total = self.busy_until(now);
-        self.busy_mark = now;
-        self.free += 1;
-    }
-
-    /// Counts a unit that begins work of `class`.
-    #[inline]
-    pub(crate) fn begin_work(&mut self, class: Class, now: Nanos) {
-        if class.is_background() {
-            if self.gc_units == 0 {
-                self.gc_since = now;
-            }
-            self.gc_units += 1;
-        }
-    }
-
-    #[inline]
-    pub(crate) fn end_work(&mut self, class: Class, now: Nanos) {
-        if class.is_background() {
-            self.gc_total = self.gc_time(now);
-            self.gc_since = now;
-            self.gc_units -= 1;
-        }
-    }
-}
-
-/// What a saved state keeps of an idle resource.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct SavedQueue {
-    bypassed: u32,
-    gc_since: Nanos,
-    gc_total: Nanos,
-    busy_total: Nanos,
-    busy_mark: Nanos,
-}
-
-impl Queue {
-    pub(crate) const fn save(&self) -> SavedQueue {
-        SavedQueue {
-            bypassed: self.bypassed,
-            gc_since: self.gc_since,
-            gc_total: self.gc_total,
-            busy_total: self.busy_total,
-            busy_mark: self.busy_mark,
-        }
-    }
-
-    pub(crate) const fn restore(&mut self, saved: SavedQueue) {
-        self.bypassed = saved.bypassed;
-        self.gc_since = saved.gc_since;
-        self.gc_total = saved.gc_total;
-        self.busy_total = saved.busy_total;
-        self.busy_mark = saved.busy_mark;
     }
 }
 

@@ -1,4 +1,4 @@
-use crate::resource::{Queue, SavedQueue};
+use crate::queue::{Queue, SavedQueue};
 use crate::schedule::{Schedule, with};
 use crate::unix::UnixMillis;
 use base::{Nanos, Rng};

@@ -1,6 +1,6 @@
 use crate::monitor::Monitor;
 use crate::plane_group::StationState;
-use crate::resource::{GroupOrder, Queue};
+use crate::queue::{GroupOrder, Queue};
 use crate::task::{Task, TaskId};
 use crate::timer::{Timer, Timers};
 use crate::trace::{TraceSink, Tracer};

@@ -1,8 +1,9 @@
 use crate::class::Class;
 use crate::park::assert_not_waiting;
 use crate::plane_group::{Announced, StationState, Together, Work};
+use crate::queue::Group;
 use crate::rank::Rank;
-use crate::resource::{Group, Resource};
+use crate::resource::Resource;
 use crate::schedule::with;
 use crate::stage::Stage;
 use base::Nanos;

@@ -1,7 +1,7 @@
 use crate::class::Class;
 use crate::monitor::in_its_place;
+use crate::queue::Queue;
 use crate::rank::Rank;
-use crate::resource::Queue;
 use crate::schedule::with;
 use crate::stage::{Stage, Stages};
 use crate::timer::Timer;
@@ -244,6 +244,17 @@ pub fn begin_account() {
     with(|schedule| {
         let current = schedule.current;
         schedule.task(current).stages = Stages::default();
+    });
+}
+
+/// Names the current task `label` in its later spans.
+#[inline]
+pub fn label(label: u64) {
+    with(|schedule| {
+        let current = schedule.current;
+        if let Some(tracer) = &mut schedule.tracer {
+            tracer.label(current, label);
+        }
     });
 }
 

@@ -1,7 +1,4 @@
 use crate::class::Class;
-use crate::rank::Rank;
-use crate::resource::Queue;
-use crate::schedule::with;
 use crate::stage::Stage;
 use base::Nanos;
 use std::cmp::Reverse;
@@ -10,7 +7,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 /// A period for which a unit of a resource was held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The resource: its place in [`resources`].
+    /// The resource: its place in [`resources`](crate::resources).
     pub resource: u32,
     /// The unit, from 0: the lowest that was free.
     pub unit: u32,
@@ -19,21 +16,12 @@ pub struct Span {
     pub work: &'static str,
     /// The class it was done for.
     pub class: Class,
-    /// The label of the task: see [`label`].
+    /// The label of the task: see [`label`](crate::label).
     pub label: Option<u64>,
     /// The start.
     pub from: Nanos,
     /// The end, later than `from`.
     pub to: Nanos,
-}
-
-/// The description of a resource in reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ResourceInfo {
-    /// The name that its maker gave it.
-    pub name: &'static str,
-    /// Its place in the order of waiting.
-    pub rank: Rank,
 }
 
 /// Called with each span when it ends. Must call nothing of this crate.
@@ -79,6 +67,12 @@ impl Tracer {
     pub(crate) fn begin_child(&mut self, task: u32, parent: u32) {
         let label = self.names(parent).label;
         self.names(task).label = label;
+    }
+
+    /// Labels the later spans of `task`.
+    #[inline]
+    pub(crate) fn label(&mut self, task: u32, label: u64) {
+        self.names(task).label = Some(label);
     }
 
     /// Names the next work of `task`.
@@ -130,20 +124,4 @@ impl Tracer {
             (self.sink)(&span);
         }
     }
-}
-
-/// Names the current task `label` in its later spans.
-#[inline]
-pub fn label(label: u64) {
-    with(|schedule| {
-        let current = schedule.current;
-        if let Some(tracer) = &mut schedule.tracer {
-            tracer.names(current).label = Some(label);
-        }
-    });
-}
-
-/// Returns all resources, in the order in which they were made.
-pub fn resources() -> Vec<ResourceInfo> {
-    with(|schedule| schedule.queues.iter().map(Queue::info).collect())
 }
