@@ -2,7 +2,7 @@ use crate::park::assert_not_waiting;
 use crate::rank::Rank;
 use crate::schedule::with;
 use crate::stage::Stage;
-use crate::task::Wait;
+use crate::task_state::Wait;
 use crate::timer::Timer;
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -1,7 +1,8 @@
 use crate::park::{park, wake};
 use crate::rank::Rank;
 use crate::stage::Stage;
-use crate::task::{TaskId, current};
+use crate::task::current;
+use crate::task_state::TaskId;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

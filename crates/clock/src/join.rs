@@ -2,7 +2,8 @@ use crate::park::{park_unaccounted, wake};
 use crate::rank::Rank;
 use crate::schedule::with;
 use crate::stage::Stages;
-use crate::task::{TaskId, account, current, spawn_child, stages, start_child};
+use crate::task::{account, current, spawn_child, stages, start_child};
+use crate::task_state::TaskId;
 use std::cell::RefCell;
 use std::rc::Rc;
 

@@ -27,7 +27,7 @@
 //!
 //! | to follow | read, in this order |
 //! |---|---|
-//! | a task | `schedule`, `task`, `park`, `timer` |
+//! | a task | `schedule`, `task`, `task_state`, `park`, `timer` |
 //! | the wait for a resource | `queue`, `resource`, `rank`, `class`, `station` |
 //! | an account of time | `stage`, `account`, `charge`, `trace` |
 //! | several reactors | `monitor` |
@@ -67,9 +67,11 @@ mod schedule;
 mod stage;
 mod station;
 mod task;
+mod task_state;
 mod timer;
 mod trace;
 mod unix;
+mod unix_millis;
 
 pub use account::account_to;
 pub use arrival::{CatchUp, catch_up, give_way};
@@ -93,8 +95,10 @@ pub use schedule::{
 pub use stage::{Stage, Stages};
 pub use station::{Load, Operate, Station, Suspension};
 pub use task::{
-    Sleep, TaskId, account, begin_account, current, host_now, label, now, reactor_id, sleep,
-    sleep_until, spawn, spawn_at, stages,
+    Sleep, account, begin_account, current, host_now, label, now, reactor_id, sleep, sleep_until,
+    spawn, spawn_at, stages,
 };
+pub use task_state::TaskId;
 pub use trace::{Span, TraceSink};
-pub use unix::{UnixMillis, host_unix_now, set_unix_now, unix_now};
+pub use unix::{host_unix_now, set_unix_now, unix_now};
+pub use unix_millis::UnixMillis;

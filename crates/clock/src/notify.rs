@@ -1,7 +1,8 @@
 use crate::park::{park, wake};
 use crate::rank::Rank;
 use crate::stage::Stage;
-use crate::task::{TaskId, current};
+use crate::task::current;
+use crate::task_state::TaskId;
 use std::cell::Cell;
 
 /// Notifies one waiting task. Remembers the waiter and wakes it once.

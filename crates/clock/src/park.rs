@@ -1,7 +1,7 @@
 use crate::rank::Rank;
 use crate::schedule::{with, with_installed};
 use crate::stage::Stage;
-use crate::task::{TaskId, Wait};
+use crate::task_state::{TaskId, Wait};
 use base::Nanos;
 use std::pin::Pin;
 use std::task::{Context, Poll};

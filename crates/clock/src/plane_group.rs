@@ -3,7 +3,7 @@ use crate::resource::Resource;
 use crate::schedule::Schedule;
 use crate::stage::Stage;
 use crate::station::Suspension;
-use crate::task::{Task, Wait};
+use crate::task_state::{Task, Wait};
 use crate::timer::Timer;
 use base::Nanos;
 use base::limits::{BYPASS_MAX, SUSPENDS_MAX};

@@ -1,5 +1,5 @@
 use crate::schedule::Schedule;
-use crate::task::{TaskId, Wait};
+use crate::task_state::{TaskId, Wait};
 use std::cell::RefCell;
 
 thread_local! {

@@ -4,7 +4,7 @@ use crate::queue::{Group, GroupOrder, Queue, ResourceInfo};
 use crate::rank::Rank;
 use crate::schedule::{Schedule, with, with_installed};
 use crate::stage::Stage;
-use crate::task::{Task, Wait};
+use crate::task_state::{Task, Wait};
 use base::Nanos;
 use base::limits::BYPASS_MAX;
 use std::pin::Pin;

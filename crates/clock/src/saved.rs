@@ -1,6 +1,6 @@
 use crate::queue::{Queue, SavedQueue};
 use crate::schedule::{Schedule, with};
-use crate::unix::UnixMillis;
+use crate::unix_millis::UnixMillis;
 use base::{Nanos, Rng};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;

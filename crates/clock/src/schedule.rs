@@ -1,10 +1,10 @@
 use crate::monitor::Monitor;
 use crate::plane_group::StationState;
 use crate::queue::{GroupOrder, Queue};
-use crate::task::{Task, TaskId};
+use crate::task_state::{Task, TaskId};
 use crate::timer::{Timer, Timers};
 use crate::trace::{TraceSink, Tracer};
-use crate::unix::UnixMillis;
+use crate::unix_millis::UnixMillis;
 use base::{Nanos, Rng};
 use std::cell::RefCell;
 use std::collections::VecDeque;
