@@ -28,9 +28,9 @@
 //! | to follow | read, in this order |
 //! |---|---|
 //! | a task | `schedule`, `task`, `task_state`, `park`, `timer` |
-//! | the wait for a resource | `queue`, `resource`, `rank`, `class`, `station` |
+//! | the wait for a resource | `queue`, `resource`, `rank`, `class`, `station`, `plane_group` |
 //! | an account of time | `stage`, `account`, `charge`, `trace` |
-//! | several reactors | `monitor` |
+//! | several reactors | `monitor`, `inside` |
 //!
 //! # Guarantees
 //! - Equal inputs give equal runs: ties at one instant break by submission order, or by a seed.
@@ -52,6 +52,7 @@ mod arrival;
 mod charge;
 mod class;
 mod gate;
+mod inside;
 mod join;
 mod monitor;
 mod notify;
@@ -66,6 +67,7 @@ mod saved;
 mod schedule;
 mod stage;
 mod station;
+mod station_state;
 mod task;
 mod task_state;
 mod timer;
@@ -78,8 +80,9 @@ pub use arrival::{CatchUp, catch_up, give_way};
 pub use charge::{Code, CodeCosts, Cores};
 pub use class::Class;
 pub use gate::{Closed, Gate};
+pub use inside::Inside;
 pub use join::{join_all, join_at_once};
-pub use monitor::{Inside, Monitor};
+pub use monitor::Monitor;
 pub use notify::Notify;
 pub use park::{Held, Park, park, park_unaccounted, wake};
 pub use power::{lose_power, was_at_work};
@@ -93,7 +96,8 @@ pub use schedule::{
     stuck, turn, turn_by_the_wall, uninstall,
 };
 pub use stage::{Stage, Stages};
-pub use station::{Load, Operate, Station, Suspension};
+pub use station::{Load, Operate, Station};
+pub use station_state::Suspension;
 pub use task::{
     Sleep, account, begin_account, current, host_now, label, now, reactor_id, sleep, sleep_until,
     spawn, spawn_at, stages,

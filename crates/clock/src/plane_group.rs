@@ -1,98 +1,13 @@
 use crate::class::Class;
-use crate::resource::Resource;
 use crate::schedule::Schedule;
 use crate::stage::Stage;
-use crate::station::Suspension;
+use crate::station_state::{
+    Announced, Loader, Member, Outgoing, StationState, Suspension, Together, Waiter, Work,
+};
 use crate::task_state::{Task, Wait};
 use crate::timer::Timer;
 use base::Nanos;
 use base::limits::{BYPASS_MAX, SUSPENDS_MAX};
-
-/// A task's request for a station.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Work {
-    pub(crate) class: Class,
-    pub(crate) stage: Stage,
-    pub(crate) duration: Nanos,
-    pub(crate) together: Option<Together>,
-    /// Registers of its plane, if its data moves out of one of them after the work.
-    pub(crate) unloads: Option<u32>,
-    pub(crate) suspension: Option<Suspension>,
-}
-
-/// Work of one kind on different planes can share the array.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Together {
-    pub(crate) kind: u8,
-    pub(crate) plane: u32,
-}
-
-/// Work whose data is on its way into or out of a plane's register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Announced {
-    pub(crate) class: Class,
-    pub(crate) together: Together,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Waiter {
-    task: u32,
-    work: Work,
-}
-
-/// Work that is done and whose data moves out of a register.
-#[derive(Clone, Copy, Debug)]
-struct Outgoing {
-    work: Announced,
-    /// The number of the group that the work was part of.
-    group: u64,
-}
-
-/// A task that waits until it may move data into the only register of its plane.
-#[derive(Clone, Copy, Debug)]
-struct Loader {
-    task: u32,
-    announced: Announced,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Member {
-    task: u32,
-    work: Work,
-    /// When it is done; while suspended, how much is left.
-    end: Nanos,
-    /// Distinguishes its timer from the ones before a suspension.
-    tie: u64,
-}
-
-/// A station's waiters, and the work that holds it.
-#[derive(Debug, Default)]
-pub(crate) struct StationState {
-    queue: usize,
-    /// In order of arrival.
-    waiters: Vec<Waiter>,
-    /// Announced work, whose data moves into a register now.
-    incoming: Vec<Announced>,
-    /// Work whose data still occupies a register of its plane.
-    outgoing: Vec<Outgoing>,
-    /// Work whose data may not move yet; empty while no work of its kind holds the station.
-    loaders: Vec<Loader>,
-    pub(crate) bypassed: u32,
-    /// The work that holds the station, of one kind, each on another plane.
-    group: Vec<Member>,
-    /// The number of groups begun so far.
-    groups: u64,
-    /// When the group began; `None` after it was suspended, so that nothing joins it.
-    began: Option<Nanos>,
-    /// The work that held the station before and is suspended.
-    suspended: Vec<Member>,
-    /// The timer at which the suspension takes effect, and when it did.
-    entering: Option<u64>,
-    since: Nanos,
-    /// How often the work was suspended since it began, and for how many reads.
-    suspends: u32,
-    passed: u32,
-}
 
 impl Schedule {
     /// Announces work of the current task if its data may move now. Otherwise starts a wait until
@@ -173,21 +88,6 @@ impl Schedule {
 }
 
 impl StationState {
-    pub(crate) fn new(resource: Resource) -> Self {
-        Self { queue: resource.index() as usize, ..Self::default() }
-    }
-
-    /// True when `task` waits for this station, whose queue is number `queue`.
-    pub(crate) fn has_waiter(&self, queue: u32, task: u32) -> bool {
-        let waits = self.waiters.iter().any(|waiter| waiter.task == task)
-            || self.loaders.iter().any(|loader| loader.task == task);
-        self.queue == queue as usize && waits
-    }
-
-    fn index(&self) -> u32 {
-        u32::try_from(self.queue).expect("few resources")
-    }
-
     /// Starts a wait of the current task in this station's queue.
     fn start_wait(&self, class: Class, schedule: &mut Schedule) {
         let (now, current) = (schedule.now, schedule.current);

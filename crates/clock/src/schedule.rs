@@ -1,6 +1,6 @@
 use crate::monitor::Monitor;
-use crate::plane_group::StationState;
 use crate::queue::{GroupOrder, Queue};
+use crate::station_state::StationState;
 use crate::task_state::{Task, TaskId};
 use crate::timer::{Timer, Timers};
 use crate::trace::{TraceSink, Tracer};

@@ -1,11 +1,11 @@
 use crate::class::Class;
 use crate::park::assert_not_waiting;
-use crate::plane_group::{Announced, StationState, Together, Work};
 use crate::queue::Group;
 use crate::rank::Rank;
 use crate::resource::Resource;
 use crate::schedule::with;
 use crate::stage::Stage;
+use crate::station_state::{Announced, StationState, Suspension, Together, Work};
 use base::Nanos;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -18,21 +18,12 @@ pub struct Station {
     index: u32,
 }
 
-/// How long work takes to be suspended and to resume.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Suspension {
-    /// From the arrival of a read until it may begin.
-    pub enter: Nanos,
-    /// From when the last read is done until the work resumes.
-    pub resume: Nanos,
-}
-
 impl Group {
     /// Returns a free station. `name` appears in reports.
     pub fn station(self, name: &'static str, rank: Rank) -> Station {
         let resource = self.resource(name, rank, 1);
         let index = with(|schedule| {
-            schedule.stations.push(StationState::new(resource));
+            schedule.stations.push(StationState::new(resource.index()));
             u32::try_from(schedule.stations.len() - 1).expect("few stations")
         });
         Station { resource, index }

@@ -1,4 +1,4 @@
-use crate::monitor::in_its_place;
+use crate::inside::in_its_place;
 use crate::rank::Rank;
 use crate::schedule::with;
 use crate::stage::{Stage, Stages};
