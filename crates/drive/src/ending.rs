@@ -13,7 +13,7 @@ use std::sync::Arc;
 const CLASS: Class = Class::HostWrite;
 
 impl Drive {
-    /// Notes where an extent ends; see [`media::Media::seal`].
+    /// Notes where an extent ends; see [`media::OnDisk::seal`].
     pub(crate) async fn end(
         self: &Arc<Self>,
         extent: ExtentId,

@@ -11,8 +11,8 @@ use crate::walk::Walk;
 use crate::workers;
 use clock::{Class, LocalFuture};
 use media::{
-    Blocks, Error, ExtentId, ExtentInfo, Label, Media, Page, PageId, Select, Shape, Span, Swept,
-    Traffic,
+    Blocks, Error, ExtentId, ExtentInfo, Label, Media, OnDisk, Page, PageId, Select, Shape, Span,
+    Swept, Traffic,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -180,6 +180,10 @@ impl Media for Medium {
         self.drive.layout.shape(self.drive.blocks.shape().parallelism)
     }
 
+    fn as_disk(&self) -> Option<&dyn OnDisk> {
+        Some(self)
+    }
+
     fn free_extents(&self) -> u32 {
         let free = self.drive.state().extents.free();
         u32::try_from(free).expect("extents are counted in 32 bits")
@@ -193,10 +197,6 @@ impl Media for Medium {
         let mut state = self.drive.state();
         state.writable()?;
         state.extents.open(self.drive.mount, label)
-    }
-
-    fn place(&self, from: PageId, holds: bool) -> u32 {
-        self.drive.place(from, holds)
     }
 
     fn append(&self, at: PageId, page: Page, class: Class) -> LocalFuture<'_, Result<(), Error>> {
@@ -220,10 +220,6 @@ impl Media for Medium {
         Box::pin(self.drive.read_all(spans, class))
     }
 
-    fn seal(&self, extent: ExtentId, summary: u32) -> LocalFuture<'_, Result<(), Error>> {
-        Box::pin(self.drive.end(extent, Some(summary)))
-    }
-
     fn pages(&self, extent: ExtentId) -> LocalFuture<'_, Result<Vec<u32>, Error>> {
         Box::pin(async move { Ok(self.drive.pages(extent).await) })
     }
@@ -241,10 +237,6 @@ impl Media for Medium {
         Box::pin(self.drive.flush())
     }
 
-    fn traffic(&self) -> Option<Traffic> {
-        self.drive.blocks.traffic()
-    }
-
     fn reset(&self, extent: ExtentId, class: Class) -> LocalFuture<'_, Result<(), Error>> {
         Box::pin(self.drive.reset(extent, class))
     }
@@ -255,6 +247,20 @@ impl Media for Medium {
 
     fn extents(&self) -> Vec<ExtentInfo> {
         self.drive.state().extents.infos()
+    }
+}
+
+impl OnDisk for Medium {
+    fn place(&self, from: PageId, holds: bool) -> u32 {
+        self.drive.place(from, holds)
+    }
+
+    fn seal(&self, extent: ExtentId, summary: u32) -> LocalFuture<'_, Result<(), Error>> {
+        Box::pin(self.drive.end(extent, Some(summary)))
+    }
+
+    fn traffic(&self) -> Option<Traffic> {
+        self.drive.blocks.traffic()
     }
 
     fn outdated(&self) -> Vec<ExtentId> {

@@ -92,7 +92,7 @@ impl Tail {
         self.flushed
     }
 
-    /// Gives the next page its place; see [`media::Media::place`].
+    /// Gives the next page its place; see [`media::OnDisk::place`].
     pub(crate) fn place(&mut self, from: u32, holds: bool, layout: &Layout) -> u32 {
         let is_written = from < self.taken;
         let is_long = layout.units_bytes(from - self.run) >= WRITE_BYTES;

@@ -90,7 +90,7 @@ impl Drive {
         }
     }
 
-    /// See [`media::Media::place`].
+    /// See [`media::OnDisk::place`].
     pub(crate) fn place(&self, from: PageId, holds: bool) -> u32 {
         let mut state = self.state();
         let (_, used) = state.extents.used(from.extent);

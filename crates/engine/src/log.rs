@@ -96,7 +96,7 @@ pub(crate) struct State {
     /// them as long as it is not `None`.
     pub(crate) recalls: Option<VecDeque<ExtentId>>,
     pub(crate) cleaning: CleaningDue,
-    /// The medium's own property: see [`Media::shares_space`].
+    /// The medium is memory: a dead extent is best reset at once, because its space serves others.
     shares_space: bool,
     /// Power is lost: the energy of the capacitors is for the pages in the buffer.
     pub(crate) is_saving: bool,
@@ -407,7 +407,7 @@ impl Log {
             sealing_waiters: Vec::new(),
             recalls: None,
             cleaning: CleaningDue { may_be_low: true, is_urgent: false },
-            shares_space: media.shares_space(),
+            shares_space: media.as_memory().is_some(),
             is_saving: false,
         };
         let (layout, table_extents) =

@@ -18,7 +18,7 @@ use crate::write::latch::Latches;
 use crate::write::pending::durable;
 use base::Key;
 use base::limits::VALUE_BYTES_MAX;
-use media::{Media, Traffic};
+use media::{Media, OnDisk, Traffic};
 use std::sync::Arc;
 
 /// A key-value store on a medium: one log and an index of where its records lie.
@@ -195,7 +195,8 @@ impl Store {
     pub(crate) fn lifetime(&self) -> Lifetime {
         let mut lifetime = self.before.get().unwrap_or_default();
         lifetime.hosts += self.counters.traffic();
-        lifetime.medium += self.log.media.traffic().unwrap_or_default();
+        let traffic = self.log.media.as_disk().and_then(OnDisk::traffic);
+        lifetime.medium += traffic.unwrap_or_default();
         lifetime
     }
 

@@ -166,7 +166,7 @@ pub struct ExtentInfo {
     /// Pages below that which hold nothing: their program was cut off before or while the flash was
     /// at it, or the end of their block cannot be read. In rising order.
     pub holes: Vec<u32>,
-    /// The first page of its summary, where the medium keeps what [`crate::Media::seal`] was told.
+    /// The first page of its summary, where the medium keeps what [`crate::OnDisk::seal`] was told.
     /// Then all pages were written.
     pub summary: Option<u32>,
 }

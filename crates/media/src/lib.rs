@@ -19,14 +19,14 @@
 //!
 //! | to follow | read, in this order |
 //! |---|---|
-//! | a log | `medium`, `extent`, `page` |
+//! | a log | `medium`, `on_disk`, `extent`, `page` |
 //! | a log in memory | `memory`, `flat`, `packed` |
 //! | a log on blocks of flash | `blocks`, `log_on_blocks` |
 //! | the choice of a victim | `victim` |
 //!
 //! # Guarantees
 //! A page that was appended reads back as it was until its extent is reset, or the read fails: but
-//! for what the log let go of ([`Media::release`]).
+//! for what the log let go of ([`Memory::release`]).
 //!
 //! # Trusts
 //! The log appends to an extent in order and reads only what it appended; anything else panics.
@@ -43,6 +43,7 @@ mod log_on_blocks;
 mod medium;
 mod memory;
 mod memory_blocks;
+mod on_disk;
 mod packed;
 mod page;
 mod starts;
@@ -57,6 +58,7 @@ pub use log_on_blocks::{LogOnBlocks, SavedLogOnBlocks};
 pub use medium::{Media, Select};
 pub use memory::Memory;
 pub use memory_blocks::MemoryBlocks;
+pub use on_disk::OnDisk;
 pub use page::Page;
 pub use starts::Starts;
 pub use sweep::{Swept, SweptPage};

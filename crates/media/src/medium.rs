@@ -1,8 +1,9 @@
 use crate::error::Error;
 use crate::extent::{ExtentId, ExtentInfo, Label, PageId, Shape, Span};
+use crate::memory::Memory;
+use crate::on_disk::OnDisk;
 use crate::page::Page;
 use crate::sweep::{Swept, SweptPage};
-use crate::traffic::Traffic;
 use clock::{Class, LocalFuture};
 use std::future::ready;
 
@@ -24,6 +25,17 @@ pub trait Media: Send + Sync {
     /// Extents that [`Self::open`] can still hand out.
     fn free_extents(&self) -> u32;
 
+    /// Returns the medium as host memory, if it is that: then its space can be used again without a
+    /// reset, and a read takes no time on any clock.
+    fn as_memory(&self) -> Option<&Memory> {
+        None
+    }
+
+    /// Returns the medium as a drive on a disk, if it is one.
+    fn as_disk(&self) -> Option<&dyn OnDisk> {
+        None
+    }
+
     /// The error with which all that would write ends from here on, whatever is free: of media that
     /// cannot be trusted any more, or are only looked at.
     fn writable(&self) -> Result<(), Error> {
@@ -33,24 +45,10 @@ pub trait Media: Send + Sync {
     /// Takes a free, erased extent for `label`.
     fn open(&self, label: Label) -> Result<ExtentId, Error>;
 
-    /// The number of an extent's next page, all before which end below `from`: that number, or one
-    /// of the few behind it, up to the next that begins a block, where a disk would have to write a
-    /// block again that it has written already. Asked for in the order of the pages, once for each,
-    /// when it gets an address: its append will come. What was appended before may be held until
-    /// then if `holds`, and else only what has to wait anyway.
-    fn place(&self, from: PageId, _holds: bool) -> u32 {
-        from.page
-    }
-
-    /// The page as this medium would best keep it, which holds the same: to be asked for before
-    /// anybody else has it.
-    fn gathered(&self, page: Page) -> Page {
-        page
-    }
-
-    /// Writes page number `at.page`, the extent's next, at the place that it was given, and returns
-    /// when it is durable, or when the medium was told to answer: see [`Self::flush`]. The data is
-    /// padded to the whole page, or to a unit. Pages come in order of the first polls of futures.
+    /// Writes page number `at.page`, the extent's next, at the place that it was given
+    /// ([`OnDisk::place`]). Returns when it is durable, or when the medium was told to answer: see
+    /// [`Self::flush`]. The data is padded to the whole page, or to a unit. Pages come in order of
+    /// the first polls of futures.
     fn append(&self, at: PageId, page: Page, class: Class) -> LocalFuture<'_, Result<(), Error>>;
 
     /// Reads a page: senses it, asks `select` how many of its data bytes are wanted, and moves as
@@ -69,11 +67,6 @@ pub trait Media: Send + Sync {
         class: Class,
     ) -> LocalFuture<'a, Result<Page, Error>>;
 
-    /// What [`Self::read`] would return, if that takes no time on any clock.
-    fn at_hand(&self, _span: Span) -> Option<Page> {
-        None
-    }
-
     /// Reads pages of one extent, in rising order, each as [`Self::read`] does with all its data: a
     /// disk reads in one piece what lies close together.
     fn read_all(
@@ -88,12 +81,6 @@ pub trait Media: Send + Sync {
             }
             pages
         })
-    }
-
-    /// Notes that `extent` is full and that its summary begins on page `summary`, once all its
-    /// pages are durable: so it need not be looked through after a start. Where pages are frames.
-    fn seal(&self, _extent: ExtentId, _summary: u32) -> LocalFuture<'_, Result<(), Error>> {
-        Box::pin(ready(Ok(())))
     }
 
     /// The numbers of the pages of `extent` that were written, in rising order. Where pages are not
@@ -145,11 +132,6 @@ pub trait Media: Send + Sync {
         Box::pin(ready(Ok(())))
     }
 
-    /// What was read and written since it was opened, if that is counted here: on a disk.
-    fn traffic(&self) -> Option<Traffic> {
-        None
-    }
-
     /// Erases `extent` and frees it: a loss of power leaves all of it, or nothing.
     fn reset(&self, extent: ExtentId, class: Class) -> LocalFuture<'_, Result<(), Error>>;
 
@@ -161,22 +143,6 @@ pub trait Media: Send + Sync {
     fn suspects(&self) -> Vec<ExtentId> {
         Vec::new()
     }
-
-    /// Extents in use, in rising order, that are known to have held more than they do, or something
-    /// later: an old copy lies in their place. What is missing cannot be read.
-    fn outdated(&self) -> Vec<ExtentId> {
-        Vec::new()
-    }
-
-    /// Whether an extent of which nothing is needed is best reset at once, however many are free:
-    /// where what it takes serves others meanwhile, as memory does.
-    fn shares_space(&self) -> bool {
-        false
-    }
-
-    /// Lets go of `len` bytes from `start` on of the data on the page at `at`, which nobody reads
-    /// any more, if they are a segment of their own: where [`Self::shares_space`].
-    fn release(&self, _at: PageId, _start: u32, _len: u32) {}
 
     /// Whether what is read is what was written, so that nobody need check it.
     fn vouches(&self) -> bool {

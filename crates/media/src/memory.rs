@@ -52,6 +52,27 @@ impl Memory {
         Self { shape, extents: Mutex::new(Extents { all, free: shape.extents }) }
     }
 
+    /// Returns the page as memory would best keep it, with the same content. Called before a reader
+    /// has it.
+    pub fn gathered(&self, page: Page) -> Page {
+        page.gathered()
+    }
+
+    /// Returns a page, which takes no time on any clock.
+    #[inline]
+    pub fn page(&self, span: Span) -> Page {
+        self.extents().get(span.at.extent).page(span.at.page).clone()
+    }
+
+    /// Frees `len` bytes from `start` on of the data on the page at `at`, which no reader needs, if
+    /// they are a segment of their own.
+    pub fn release(&self, at: PageId, start: u32, len: u32) {
+        let mut extents = self.extents();
+        let extent = extents.get(at.extent);
+        let place = extent.place(at.page);
+        extent.pages[place].1.release(start, len);
+    }
+
     fn extents(&self) -> MutexGuard<'_, Extents> {
         self.extents.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -69,6 +90,10 @@ impl Media for Memory {
         self.shape
     }
 
+    fn as_memory(&self) -> Option<&Memory> {
+        Some(self)
+    }
+
     fn free_extents(&self) -> u32 {
         self.extents().free
     }
@@ -79,10 +104,6 @@ impl Media for Memory {
         extents.all[free] = Some(Extent { label, pages: Vec::new(), end: 0 });
         extents.free -= 1;
         Ok(ExtentId(u32::try_from(free).expect("extents are counted in 32 bits")))
-    }
-
-    fn gathered(&self, page: Page) -> Page {
-        page.gathered()
     }
 
     fn append(&self, at: PageId, page: Page, _: Class) -> LocalFuture<'_, Result<(), Error>> {
@@ -106,12 +127,7 @@ impl Media for Memory {
         _: Select<'a>,
         _: Class,
     ) -> LocalFuture<'a, Result<Page, Error>> {
-        let page = self.at_hand(span).expect("all that was appended is in memory");
-        Box::pin(ready(Ok(page)))
-    }
-
-    fn at_hand(&self, span: Span) -> Option<Page> {
-        Some(self.extents().get(span.at.extent).page(span.at.page).clone())
+        Box::pin(ready(Ok(self.page(span))))
     }
 
     fn reset(&self, extent: ExtentId, _: Class) -> LocalFuture<'_, Result<(), Error>> {
@@ -136,17 +152,6 @@ impl Media for Memory {
     fn pages(&self, extent: ExtentId) -> LocalFuture<'_, Result<Vec<u32>, Error>> {
         let pages = self.extents().get(extent).pages.iter().map(|(number, _)| *number).collect();
         Box::pin(ready(Ok(pages)))
-    }
-
-    fn shares_space(&self) -> bool {
-        true
-    }
-
-    fn release(&self, at: PageId, start: u32, len: u32) {
-        let mut extents = self.extents();
-        let extent = extents.get(at.extent);
-        let place = extent.place(at.page);
-        extent.pages[place].1.release(start, len);
     }
 
     fn vouches(&self) -> bool {

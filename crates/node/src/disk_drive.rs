@@ -4,7 +4,7 @@ use clock::{Group, Monitor};
 use controller::Controller;
 use drive::{DriveInfo, Durability, Format, Medium};
 use engine::{Ack, IndexConfig, KeySpaceId, Recovery, SPARE_EXTENTS_MIN, ScrubFinding, Store};
-use media::{Blocks, Media, Victims};
+use media::{Blocks, Media, OnDisk, Victims};
 use std::num::NonZero;
 use std::sync::Arc;
 

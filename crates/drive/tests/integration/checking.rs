@@ -4,7 +4,7 @@ use crate::rig::{EXTENT_BYTES, EXTENTS, UNIT, append, data, formatted, label, me
 use base::Buf;
 use clock::Class;
 use drive::{Damage, DamagedPart, Durability, Medium};
-use media::{Blocks, ExtentId, Media, MemoryBlocks, Segments, SweptPage};
+use media::{Blocks, ExtentId, Media, MemoryBlocks, OnDisk, Segments, SweptPage};
 use reactor::Reactor;
 use std::sync::Arc;
 

@@ -7,7 +7,9 @@ use crate::rig::{
 use base::{Buf, Rng};
 use clock::{Class, LocalFuture};
 use drive::{Durability, Medium};
-use media::{Blocks, BlocksShape, Error, ExtentId, Media, MemoryBlocks, Page, PageId, Segments};
+use media::{
+    Blocks, BlocksShape, Error, ExtentId, Media, MemoryBlocks, OnDisk, Page, PageId, Segments,
+};
 use reactor::Reactor;
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use crate::rig::{FORMAT, append, data, label, on, page, read, units};
 use clock::{Class, LocalFuture};
 use drive::{Durability, Format, Medium};
 use media::{
-    Blocks, BlocksShape, Error, ExtentId, ExtentInfo, Media, MemoryBlocks, PageId, Segments,
+    Blocks, BlocksShape, Error, ExtentId, ExtentInfo, Media, MemoryBlocks, OnDisk, PageId, Segments,
 };
 use reactor::Reactor;
 use std::future::ready;

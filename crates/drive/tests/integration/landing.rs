@@ -5,7 +5,7 @@ use crate::slow::{Counts, FLUSH, Slow, WRITE};
 use base::{Buf, Nanos};
 use clock::{Class, Stage, now, sleep};
 use drive::{Durability, Format, Medium};
-use media::{Error, ExtentId, Media, Page, PageId, Span};
+use media::{Error, ExtentId, Media, OnDisk, Page, PageId, Span};
 use reactor::Reactor;
 use std::cell::RefCell;
 use std::rc::Rc;

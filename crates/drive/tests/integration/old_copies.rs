@@ -6,7 +6,7 @@ use crate::rig::{EXTENT_BYTES, EXTENTS, append, formatted, label, on, page, read
 use base::Rng;
 use clock::Class;
 use drive::{DamagedPart, Durability, Medium};
-use media::{Blocks, Error, ExtentId, Label, Media, MemoryBlocks, PageId, Segments};
+use media::{Blocks, Error, ExtentId, Label, Media, MemoryBlocks, OnDisk, PageId, Segments};
 use reactor::Reactor;
 use std::collections::BTreeMap;
 use std::sync::Arc;

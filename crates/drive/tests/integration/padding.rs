@@ -6,7 +6,7 @@ use crate::slow::{Counts, Slow, WRITE};
 use base::{Buf, Nanos, Rng};
 use clock::{Class, Stage, sleep};
 use drive::{Durability, Medium};
-use media::{Blocks, Error, ExtentId, Media, MemoryBlocks, Page, PageId, Segments, Span};
+use media::{Blocks, Error, ExtentId, Media, MemoryBlocks, OnDisk, Page, PageId, Segments, Span};
 use reactor::Reactor;
 use std::cell::RefCell;
 use std::rc::Rc;

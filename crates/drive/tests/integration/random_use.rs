@@ -3,7 +3,8 @@ use base::Rng;
 use clock::{Class, join_all};
 use drive::{Durability, Medium};
 use media::{
-    Blocks, BlocksShape, Error, ExtentId, ExtentInfo, Label, Media, MemoryBlocks, PageId, Span,
+    Blocks, BlocksShape, Error, ExtentId, ExtentInfo, Label, Media, MemoryBlocks, OnDisk, PageId,
+    Span,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -5,8 +5,8 @@ use base::{Buf, Rng};
 use clock::{Class, join_all};
 use drive::{Durability, Format, Medium};
 use media::{
-    Blocks, BlocksShape, Error, ExtentId, Label, Media, MemoryBlocks, Page, PageId, Shape, Span,
-    Stream,
+    Blocks, BlocksShape, Error, ExtentId, Label, Media, MemoryBlocks, OnDisk, Page, PageId, Shape,
+    Span, Stream,
 };
 use reactor::Reactor;
 use std::sync::Arc;

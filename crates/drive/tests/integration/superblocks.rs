@@ -5,7 +5,7 @@ use base::Buf;
 use base::checksum::crc32c;
 use clock::Class;
 use drive::{Damage, DamagedPart, Durability, Medium, OpenError};
-use media::{Blocks, Media, MemoryBlocks, Segments};
+use media::{Blocks, Media, MemoryBlocks, OnDisk, Segments};
 use reactor::Reactor;
 use std::sync::Arc;
 

@@ -202,7 +202,7 @@ impl Store {
         {
             return Some(suspect);
         }
-        if self.log.media.shares_space()
+        if self.log.media.as_memory().is_some()
             && let Some(dead) = self.dead_extent()
         {
             return Some(dead);

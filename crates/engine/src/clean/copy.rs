@@ -106,7 +106,7 @@ impl Store {
     /// Returns whether the counts say that an extent has no record to move. On flash its summary is
     /// read all the same, like firmware that keeps no count of each extent.
     fn has_nothing(&self, victim: ExtentId) -> bool {
-        self.log.media.shares_space() && self.log.state().extents.get(victim).is_dead()
+        self.log.media.as_memory().is_some() && self.log.state().extents.get(victim).is_dead()
     }
 
     /// Points the index entries of all copied records to the copies; false when some copies did not

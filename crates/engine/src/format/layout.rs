@@ -185,7 +185,7 @@ impl Layout {
     }
 
     /// The number of the page after one that ends before `number`, at most: see
-    /// [`media::Media::place`].
+    /// [`media::OnDisk::place`].
     pub(crate) fn aligned(self, number: u32) -> u32 {
         self.frames.map_or(number, |frames| frames.aligned(number))
     }

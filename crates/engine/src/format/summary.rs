@@ -197,7 +197,7 @@ mod tests {
     use crate::format::page_view::PageView;
     use crate::format::record::{InBatch, Kind, Sequence};
     use crate::key_space::TableId;
-    use media::{Media, Memory, Shape};
+    use media::{Memory, Shape};
 
     fn shape(spare_bytes: u32) -> Shape {
         let (page_bytes, pages_per_extent) = (4_096, 64);

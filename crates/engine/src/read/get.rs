@@ -275,7 +275,7 @@ impl Store {
             return Some(known_content(cached));
         }
         let layout = self.log.layout;
-        let page = self.log.media.at_hand(layout.span(address))?;
+        let page = self.log.media.as_memory()?.page(layout.span(address));
         self.counters.count_retrieve_read();
         match seen(layout, &page, layout.offset(address), key).ok()? {
             Seen::OtherKey => Some(Look::OtherKey),

@@ -180,7 +180,7 @@ impl Store {
     /// Returns the header of a record that has landed on a medium that is memory.
     pub(crate) fn header_in_memory(&self, address: Address) -> Option<OwnedHeader> {
         let layout = self.log.layout;
-        let page = self.log.media.at_hand(layout.header_span(address))?;
+        let page = self.log.media.as_memory()?.page(layout.header_span(address));
         self.counters.count_lookup_read();
         let header = PageView::new(layout, &page)?.header(layout.offset(address))?;
         Some(OwnedHeader::new(&header))

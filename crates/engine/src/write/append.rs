@@ -70,9 +70,14 @@ impl Log {
         let holds = stream != Stream::Host || is_alone;
         let may_wait = holds || !self.answers_early;
         let least = if may_wait { before.page } else { self.layout.aligned(before.page) };
-        frontier.page = self.media.place(PageId { page: least, ..before }, holds);
+        frontier.page = self.place_page(PageId { page: least, ..before }, holds);
         let page = frontier.page;
         self.expect_at(state, before, page);
+    }
+
+    /// Returns the number of an extent's next page: see [`media::OnDisk::place`].
+    fn place_page(&self, from: PageId, holds: bool) -> u32 {
+        self.media.as_disk().map_or(from.page, |disk| disk.place(from, holds))
     }
 
     /// Adds a record, or its first part, to the stream's open page.
@@ -315,7 +320,7 @@ impl Log {
         }
         for (number, content) in pages.into_iter().enumerate() {
             let at = PageId { extent, page };
-            let placed = self.media.place(at, true);
+            let placed = self.place_page(at, true);
             assert_eq!(placed, page, "a place that begins a block is to be had");
             let numbers = self.numbers_of(&content);
             self.program(state, at, stream, pending.clone(), content);
@@ -341,9 +346,11 @@ impl Log {
     /// caller has pinned it.
     async fn note_sealed(self: Arc<Self>, extent: ExtentId, summary: u32, last: Arc<Pending>) {
         let _pin = Pin::taken(&self, extent);
-        if durable(&[last]).await.is_ok() {
+        if durable(&[last]).await.is_ok()
+            && let Some(disk) = self.media.as_disk()
+        {
             // If the medium loses the note, opening scans the extent and finds the same.
-            let _ = self.media.seal(extent, summary).await;
+            let _ = disk.seal(extent, summary).await;
         }
         let mut state = self.state();
         state.sealing -= 1;
@@ -391,7 +398,10 @@ impl Log {
 
     /// Closes the open page, which is number `page` of its extent, and returns it.
     fn closed(&self, frontier: &mut Frontier, page: u32) -> Page {
-        let gathered = |page| self.media.gathered(page);
+        let gathered = |page| match self.media.as_memory() {
+            Some(memory) => memory.gathered(page),
+            None => page,
+        };
         frontier.builder.close(page, &mut frontier.summary, gathered)
     }
 

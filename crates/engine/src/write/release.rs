@@ -15,7 +15,7 @@ impl Log {
     pub(crate) fn release(&self, state: &mut State, found: &Found) {
         let (at, value_len) = (self.page_id(found.address), found.header.value_len);
         let is_whole = self.layout.fits_page(found.header.len(), value_len);
-        let is_worth = self.media.shares_space() && value_len >= VALUE_BYTES_MIN && is_whole;
+        let is_worth = self.media.as_memory().is_some() && value_len >= VALUE_BYTES_MIN && is_whole;
         let extent = state.extents.get(at.extent);
         if !is_worth || extent.pins > 0 || extent.victim {
             return;
@@ -30,11 +30,12 @@ impl Log {
     }
 
     fn release_landed(&self, found: &Found, offset: usize) -> Option<()> {
-        let page = self.media.at_hand(self.layout.span(found.address))?;
+        let memory = self.media.as_memory()?;
+        let page = memory.page(self.layout.span(found.address));
         let view = PageView::new(self.layout, &page)?;
         let start = view.value_start(&view.header(offset)?);
         drop(page);
-        self.media.release(self.page_id(found.address), start, found.header.value_len);
+        memory.release(self.page_id(found.address), start, found.header.value_len);
         Some(())
     }
 }

@@ -10,7 +10,7 @@ use crate::recover::listing::Record;
 use crate::recover::listing::Replay;
 use crate::store::Store;
 use hashbrown::HashMap;
-use media::{ExtentId, PageId, Stream};
+use media::{ExtentId, OnDisk, PageId, Stream};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -41,7 +41,8 @@ pub(super) struct Known {
 impl Known {
     /// Reads the summary of each extent, or the headers of its pages.
     pub(super) async fn new(store: &Arc<Store>) -> Self {
-        let outdated = store.log.media.outdated().into_iter().collect();
+        let outdated = store.log.media.as_disk().map_or_else(Vec::new, OnDisk::outdated);
+        let outdated = outdated.into_iter().collect();
         let mut known = Self { outdated, ..Self::default() };
         let spaces = store.key_spaces().into_iter().chain([KeySpaceId::STORE]);
         known.tables = spaces.filter_map(|space| store.spaces.table(space).ok()).collect();

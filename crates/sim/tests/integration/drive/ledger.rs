@@ -1,7 +1,7 @@
 use crate::drive::life::{page_of, whole_span};
 use clock::Class;
 use drive::Medium;
-use media::{ExtentId, Media, PageId};
+use media::{ExtentId, Media, OnDisk, PageId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What was asked of a drive, and what it answered.

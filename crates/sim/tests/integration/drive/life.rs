@@ -5,7 +5,7 @@ use crate::drive::ledger::{Ledger, Opening, Step};
 use base::{Buf, Nanos, Rng};
 use clock::{Class, Stage, sleep};
 use drive::{Durability, Medium};
-use media::{Error, ExtentId, Label, Media, Page, PageId, Shape, Span, Stream};
+use media::{Error, ExtentId, Label, Media, OnDisk, Page, PageId, Shape, Span, Stream};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
