@@ -8,7 +8,7 @@ use crate::format::address::{Address, PageNumber};
 use crate::format::layout::Layout;
 use crate::format::page_builder::PageBuilder;
 use crate::format::page_view::PageView;
-use crate::format::record::{Kind, OwnedHeader, Sequence};
+use crate::format::record::{Header, Kind, OwnedHeader, Sequence};
 use crate::format::summary::Summary;
 use crate::key_space::TableId;
 use crate::read::headers::Headers;
@@ -504,12 +504,6 @@ impl Log {
         Visit { address, on_its_way, _pin: Pin { log: self, extent } }
     }
 
-    /// Returns the undurable parts of a record without a visit.
-    pub(crate) fn on_its_way(&self, address: Address) -> OnItsWay {
-        let state = self.state();
-        OnItsWay { record: self.unlanded(&state, address), batch: state.batch_of(address) }
-    }
-
     /// Returns whether a record has not landed yet, or one of its batch has not.
     pub(crate) fn is_on_its_way(&self, address: Address) -> bool {
         let state = self.state();
@@ -552,22 +546,48 @@ impl Log {
         Pin { log: self, extent }
     }
 
+    /// Returns what `read` makes of the header of a record whose page has not landed, with that
+    /// page. Also returns the pages of its batch, unless all have landed.
+    #[expect(clippy::type_complexity, reason = "it is taken apart at once")]
+    pub(crate) fn unlanded_header<T>(
+        &self,
+        address: Address,
+        read: impl FnOnce(&Header<'_>) -> T,
+    ) -> (Option<(T, Arc<Pending>)>, Option<Arc<[Arc<Pending>]>>) {
+        let state = self.state();
+        let unlanded = self
+            .with_unlanded(&state, address, |pages, header, _| Some((read(header), pages.clone())));
+        (unlanded, state.batch_of(address))
+    }
+
     #[inline]
     fn unlanded(&self, state: &State, address: Address) -> Option<Unlanded> {
+        self.with_unlanded(state, address, |pages, header, part| {
+            let (pages, header) = (pages.clone(), OwnedHeader::new(header));
+            Some(Unlanded { pages, header, part: part()? })
+        })
+    }
+
+    /// Returns what `read` makes of a record whose page has not landed: of the page, the header,
+    /// and the function that returns the part of the value there.
+    #[inline]
+    fn with_unlanded<T>(
+        &self,
+        state: &State,
+        address: Address,
+        read: impl FnOnce(&Arc<Pending>, &Header<'_>, &dyn Fn() -> Option<Buf>) -> Option<T>,
+    ) -> Option<T> {
         let pages = state.pending.get(&address.page())?;
+        let offset = self.layout.offset(address);
         if let Some(page) = pages.page() {
             let view = PageView::new(self.layout, page)?;
-            let header = view.header(self.layout.offset(address))?;
-            let part = view.part(&header, self.layout)?;
-            return Some(Unlanded {
-                pages: pages.clone(),
-                header: OwnedHeader::new(&header),
-                part,
-            });
+            let header = view.header(offset)?;
+            return read(pages, &header, &|| view.part(&header, self.layout));
         }
         let filling = state.frontiers.iter().flatten().find(|f| Arc::ptr_eq(&f.pending, pages));
-        let (header, part) = filling?.builder.record(self.layout.offset(address))?;
-        Some(Unlanded { pages: pages.clone(), header: OwnedHeader::new(&header), part })
+        let builder = &filling?.builder;
+        let header = builder.header(offset)?;
+        read(pages, &header, &|| Some(builder.part(&header)))
     }
 
     /// Returns the part of a long value that begins page `number`, if that page has not landed yet.

@@ -17,7 +17,6 @@ use crate::read::values::{CacheCounts, Values};
 use crate::write::latch::Latches;
 use crate::write::pending::durable;
 use base::Key;
-use base::limits::VALUE_BYTES_MAX;
 use media::{Media, OnDisk, Traffic};
 use std::sync::Arc;
 
@@ -36,6 +35,8 @@ pub struct Store {
     pub(crate) before: Before,
     pub(crate) spaces: KeySpaces,
     pub(crate) scrubber: Scrubber,
+    /// See [`Self::value_bytes_max`].
+    value_bytes_max: u32,
 }
 
 impl Store {
@@ -66,6 +67,7 @@ impl Store {
             config.capacity_bytes <= extents * log.shape.extent_bytes(),
             "the capacity leaves too little spare space for cleaning"
         );
+        let value_bytes_max = log.layout.value_bytes_max(log.shape.extent_bytes());
         let log = Arc::new(log);
         let tables = Arc::new(Tables::new(log.clone()));
         index.attach(&tables);
@@ -80,6 +82,7 @@ impl Store {
             before: Before::default(),
             spaces: KeySpaces::default(),
             scrubber: Scrubber::default(),
+            value_bytes_max,
         });
         let weak = Arc::downgrade(&store);
         store.tables.find_entries_by(Box::new(move |table, hashes| {
@@ -139,17 +142,7 @@ impl Store {
     /// with five pages to spare, for the summary and for what a long value adds to it; else half an
     /// extent.
     pub fn value_bytes_max(&self) -> u32 {
-        let shape = &self.log.shape;
-        if shape.frames.is_some() {
-            let half = u32::try_from(shape.extent_bytes() / 2).unwrap_or(u32::MAX);
-            return self.log.layout.page_bytes.min(half).min(VALUE_BYTES_MAX);
-        }
-        let room = u64::from(self.log.layout.bare_room())
-            * u64::from(shape.pages_per_extent.saturating_sub(5));
-        if room >= u64::from(VALUE_BYTES_MAX) {
-            return VALUE_BYTES_MAX;
-        }
-        u32::try_from(shape.extent_bytes() / 2).unwrap_or(u32::MAX).min(VALUE_BYTES_MAX)
+        self.value_bytes_max
     }
 
     /// Returns the capacity in bytes, as configured.

@@ -37,7 +37,7 @@ use base::{Buf, Key};
 use change::{Change, Effect};
 use condition::{Condition, Stored, Write};
 use landing::Landing;
-use set::WriteSet;
+use set::{Member, WriteSet};
 use std::sync::Arc;
 
 /// The state of a write that [`Store::begin_put`] began.
@@ -64,7 +64,8 @@ impl Store {
         announced: Announced,
     ) -> Result<Stored, Error> {
         self.check_put(space, value)?;
-        self.write(WriteSet::one(&Change::put(space, key, value, write)), announced).await
+        let mut put = Change::put(space, key, value, write).into();
+        self.write(WriteSet::one(&mut put), announced).await
     }
 
     /// Does as much of [`Self::put`] as needs no wait. It needs none if the log has room, no other
@@ -80,7 +81,8 @@ impl Store {
         if let Err(error) = self.check_put(space, value) {
             return Begun::Done(Err(error));
         }
-        self.begin(WriteSet::one(&Change::put(space, key, value, write)), announced)
+        let mut put = Change::put(space, key, value, write).into();
+        self.begin(WriteSet::one(&mut put), announced)
     }
 
     /// Whether hosts are answered before what they store has landed ([`Ack::Buffer`]).
@@ -106,11 +108,11 @@ impl Store {
         announced: Announced,
     ) -> Result<(), Error> {
         self.table(space)?;
-        let change = Change::delete(space, key, Condition::MustExist);
-        self.write(WriteSet::one(&change), announced).await.map(drop)
+        let mut delete = Change::delete(space, key, Condition::MustExist).into();
+        self.write(WriteSet::one(&mut delete), announced).await.map(drop)
     }
 
-    fn begin(self: &Arc<Self>, set: WriteSet<'_>, announced: Announced) -> Begun {
+    fn begin(self: &Arc<Self>, set: WriteSet<'_, '_>, announced: Announced) -> Begun {
         let mut attempt = Attempt::new(self, set, announced);
         match attempt.advance() {
             Ok(Step::Written(written)) => match written.landing {
@@ -130,11 +132,11 @@ impl Store {
     /// nothing.
     pub(crate) async fn write(
         self: &Arc<Self>,
-        set: WriteSet<'_>,
+        mut set: WriteSet<'_, '_>,
         announced: Announced,
     ) -> Result<Stored, Error> {
         let mut landing = None;
-        let waits = match self.begin(set, announced) {
+        let waits = match self.begin(set.again(), announced) {
             Begun::Done(done) => return done,
             Begun::Landing(begun) => {
                 landing = Some(begun);
@@ -152,10 +154,10 @@ impl Store {
     /// As [`Self::write`], for a write that has to wait before it is in the log.
     async fn write_with_waits(
         self: &Arc<Self>,
-        set: WriteSet<'_>,
+        mut set: WriteSet<'_, '_>,
         announced: Announced,
     ) -> Result<Stored, Error> {
-        let mut attempt = Attempt::new(self, set, announced);
+        let mut attempt = Attempt::new(self, set.again(), announced);
         let full = loop {
             match attempt.advance()? {
                 Step::Written(written) => {
@@ -187,10 +189,11 @@ impl Store {
     /// none.
     async fn without_room(
         self: &Arc<Self>,
-        set: WriteSet<'_>,
+        set: WriteSet<'_, '_>,
         full: Error,
     ) -> Result<Stored, Error> {
-        let [Change { space, key, condition, effect: Effect::Delete }] = set.changes else {
+        let [Member { change, .. }] = set.members else { return Err(full) };
+        let Change { space, key, condition, effect: Effect::Delete } = change else {
             return Err(full);
         };
         if self.exist(*space, key.key).await? {

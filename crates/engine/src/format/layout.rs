@@ -16,7 +16,7 @@ use crate::format::address::{Address, PageNumber};
 use crate::format::record::{Header, header_len};
 use base::Divisor;
 use base::checksum::crc32c;
-use base::limits::{BLOCK_BYTES, KEY_BYTES_MAX};
+use base::limits::{BLOCK_BYTES, KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use clock::UnixMillis;
 use media::{ExtentId, Frames, PageId, Shape, Span};
 use std::ops::Range;
@@ -338,6 +338,17 @@ impl Layout {
             return most;
         }
         most - u32::try_from(header_len).expect("a header is a few hundred bytes")
+    }
+
+    /// The longest value in extents of so many bytes: see [`crate::Store::value_bytes_max`].
+    pub(crate) fn value_bytes_max(self, extent_bytes: u64) -> u32 {
+        let half = u32::try_from(extent_bytes / 2).unwrap_or(u32::MAX);
+        if self.frames.is_some() {
+            return self.page_bytes.min(half).min(VALUE_BYTES_MAX);
+        }
+        let pages = u64::from(self.pages_per_extent.saturating_sub(5));
+        let has_room = u64::from(self.bare_room()) * pages >= u64::from(VALUE_BYTES_MAX);
+        if has_room { VALUE_BYTES_MAX } else { half.min(VALUE_BYTES_MAX) }
     }
 
     /// Bytes of the medium that a record stands for while it lives: its share of a page, or of an

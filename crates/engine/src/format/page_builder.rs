@@ -151,17 +151,21 @@ impl PageBuilder {
         }
     }
 
-    /// The header at `offset` and the part of its value on this page.
-    pub(crate) fn record(&self, offset: usize) -> Option<(Header<'_>, Buf)> {
-        let header = Header::decode_vouched(self.headers(offset)?)?;
+    /// Returns the header at `offset`.
+    pub(crate) fn header(&self, offset: usize) -> Option<Header<'_>> {
+        Header::decode_vouched(self.headers(offset)?)
+    }
+
+    /// Returns the part of a header's value on this page.
+    pub(crate) fn part(&self, header: &Header<'_>) -> Buf {
         let mut at = 0;
         for value in &self.values {
             if at == u32::from(header.value_offset) {
-                return Some((header, value.slice(0..value.len().min(header.value_len))));
+                return value.slice(0..value.len().min(header.value_len));
             }
             at += value.len();
         }
-        Some((header, Buf::phantom(0, 0)))
+        Buf::phantom(0, 0)
     }
 
     /// Lets go of the value of the record at `offset`, which nobody will read: its place stays.

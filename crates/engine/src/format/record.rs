@@ -214,6 +214,25 @@ pub(crate) struct NewRecord<'a> {
     pub(crate) batch: InBatch,
 }
 
+/// A header without its key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HeaderFields {
+    pub(crate) sequence: Sequence,
+    pub(crate) kind: Kind,
+    pub(crate) value_len: u32,
+    pub(crate) expires: Option<UnixMillis>,
+    /// Bytes that the header takes, padding included.
+    pub(crate) len: usize,
+}
+
+impl HeaderFields {
+    #[inline]
+    pub(crate) fn of(header: &Header<'_>) -> Self {
+        let Header { sequence, kind, value_len, expires, .. } = *header;
+        Self { sequence, kind, value_len, expires, len: header.len() }
+    }
+}
+
 /// A header with a key of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct OwnedHeader {
@@ -239,6 +258,12 @@ impl OwnedHeader {
             batch: header.batch,
             key: Key::new(header.key).expect("a stored key has 1 to 255 bytes"),
         }
+    }
+
+    pub(crate) fn borrowed(&self) -> Header<'_> {
+        let Self { sequence, kind, table, value_len, value_crc, expires, batch, .. } = *self;
+        let key = self.key.as_bytes();
+        Header { sequence, kind, table, value_len, value_crc, value_offset: 0, expires, batch, key }
     }
 
     /// Bytes that the header takes, padding included.

@@ -5,10 +5,9 @@
 //! that was reset is filled anew, and other records get the addresses that were there.
 
 use crate::format::address::Address;
-use crate::format::record::OwnedHeader;
 use crate::format::record::{Header, InBatch, Kind, Sequence};
 use crate::key_space::{KeySpaceId, TableId};
-use base::{Divisor, Key, mix};
+use base::{Divisor, mix};
 use clock::UnixMillis;
 use prefetch_index::prefetch_index;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -84,14 +83,14 @@ impl Known {
         })
     }
 
-    fn header(&self) -> OwnedHeader {
+    fn header(&self) -> Header<'_> {
         let Self { sequence, value_len, value_crc, kind, batch, .. } = *self;
         let date = self.tail.first_chunk().filter(|_| self.expires);
         let expires = date.map(|date| UnixMillis(u64::from_le_bytes(*date)));
         let key = &self.tail[date.map_or(0, |date| date.len())..][..usize::from(self.key_len)];
-        let key = Key::new(key).expect("a stored key has 1 to 255 bytes");
         let table = TableId { space: self.space, generation: self.generation };
-        OwnedHeader { sequence, kind, table, value_len, value_crc, expires, batch, key }
+        let value_offset = 0;
+        Header { sequence, kind, table, value_len, value_crc, value_offset, expires, batch, key }
     }
 }
 
@@ -196,12 +195,22 @@ impl Headers {
         self.note(address, header);
     }
 
-    /// What is known of the record at `address`.
-    pub(crate) fn get(&self, address: Address) -> Option<OwnedHeader> {
+    /// Returns what `read` makes of the header of the record at `address`, if that is known. Where
+    /// its value begins is not.
+    pub(crate) fn with<T>(
+        &self,
+        address: Address,
+        read: impl FnOnce(&Header<'_>) -> T,
+    ) -> Option<T> {
         let place = self.place(address)?;
         let sets = self.sets(&place);
         let set = &sets[place.set];
-        Some(set.headers[set.position(address.to_bits())?].header())
+        Some(read(&set.headers[set.position(address.to_bits())?].header()))
+    }
+
+    /// Returns whether the header of the record at `address` is known.
+    pub(crate) fn has(&self, address: Address) -> bool {
+        self.with(address, |_| ()).is_some()
     }
 
     /// Nothing points to the record any more.
@@ -214,17 +223,11 @@ impl Headers {
     }
 }
 
-impl OwnedHeader {
-    pub(crate) fn borrowed(&self) -> Header<'_> {
-        let Self { sequence, kind, table, value_len, value_crc, expires, batch, .. } = *self;
-        let key = self.key.as_bytes();
-        Header { sequence, kind, table, value_len, value_crc, value_offset: 0, expires, batch, key }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::record::OwnedHeader;
+    use base::Key;
     use base::Rng;
     use std::collections::BTreeMap;
 
@@ -254,7 +257,7 @@ mod tests {
                     noted.remove(&address);
                 }
                 1 => {
-                    let found = headers.get(address).map(|header| header.sequence.0);
+                    let found = headers.with(address, |header| header.sequence.0);
                     hits += u64::from(found.is_some());
                     assert!(found.is_none() || found == noted.get(&address).copied());
                 }
@@ -266,7 +269,8 @@ mod tests {
                     let is_short = header.len() <= 56;
                     noted.remove(&address);
                     noted.extend(is_short.then_some((address, count)));
-                    let found = headers.get(address).map(|found| (found.sequence, found.key));
+                    let found = headers
+                        .with(address, |found| (found.sequence, Key::new(found.key).unwrap()));
                     assert_eq!(found, is_short.then_some((header.sequence, header.key)));
                 }
             }
@@ -279,6 +283,6 @@ mod tests {
         let headers = Headers::new(0);
         headers.note_found(Address::MIN, &header(1, b"key", None).borrowed());
         headers.forget(Address::MIN);
-        assert!(headers.get(Address::MIN).is_none());
+        assert!(!headers.has(Address::MIN));
     }
 }

@@ -5,7 +5,7 @@ use crate::clean::expiry::has_expired;
 use crate::error::Error;
 use crate::extent::Extent;
 use crate::format::address::Address;
-use crate::format::record::Header;
+use crate::format::record::{Header, OwnedHeader};
 use crate::format::summary::ListedPages;
 use crate::key_space::{KeySpaceId, TableId};
 use crate::log::{Log, Pin, Visit};
@@ -187,7 +187,7 @@ impl Store {
             for address in found {
                 // A page that has not landed cannot be read; without the pin its extent could be
                 // reset and filled with other pages before the read.
-                if self.log.headers.get(address).is_none() && self.log.has_settled(address) {
+                if !self.log.headers.has(address) && self.log.has_settled(address) {
                     let extent = self.log.page_id(address).extent;
                     unread.add(extent, address, || self.log.pin_used(extent));
                 }
@@ -294,7 +294,7 @@ impl Store {
         if let Some(found) = self.log.windows.get(table, extent, address) {
             return Some(found);
         }
-        let header = self.log.headers.get(address).or_else(|| self.header_in_memory(address))?;
+        let header = self.landed_header(address, OwnedHeader::new)?;
         let fits = self.log.layout.fits_page(header.len(), header.value_len);
         let exists = header.kind.is_value() && !has_expired(header.expires);
         fits.then_some((header.key, exists))

@@ -202,8 +202,7 @@ impl Store {
             let (store, address) = (self.clone(), visit.address);
             let on_its_way = std::mem::take(&mut visit.on_its_way);
             async move {
-                let found = store.header(address, on_its_way).await?;
-                let key = found.header.key.clone();
+                let (key, found) = store.header(address, on_its_way).await?;
                 let exists = match found.settled(&store.log, store.config.ack).await {
                     // The key's earlier record is known after the failed write is undone.
                     Err(Error::Unrecovered) if store.undoes() => {

@@ -6,7 +6,7 @@ use crate::clean::expiry::has_expired;
 use crate::error::Error;
 use crate::format::address::{Address, PageNumber};
 use crate::format::page_view::PageView;
-use crate::format::record::OwnedHeader;
+use crate::format::record::{Header, HeaderFields, OwnedHeader};
 use crate::index::HashedKey;
 use crate::key_space::TableId;
 use crate::log::{Log, OnItsWay, Unlanded, Visit};
@@ -14,6 +14,7 @@ use crate::sabotage::Sabotage;
 use crate::store::Store;
 use crate::write::condition::Version;
 use crate::write::pending::{Pending, durable};
+use base::Key;
 use media::PageId;
 use smallvec::SmallVec;
 use std::mem::take;
@@ -54,7 +55,7 @@ pub(crate) fn first_known<T>(
 /// A key's record, as found by way of the index.
 pub(crate) struct Found {
     pub(crate) address: Address,
-    pub(crate) header: OwnedHeader,
+    pub(crate) header: HeaderFields,
     /// The page it is on, unless that has landed.
     pub(crate) pages: Option<Arc<Pending>>,
     /// All pages of its batch, unless all have landed.
@@ -62,11 +63,6 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// What it says of `key`.
-    fn of(self, key: HashedKey<'_>) -> Look<Self> {
-        if self.header.key == *key.key { Look::Is(self) } else { Look::OtherKey }
-    }
-
     /// Returns true when it counts as a live value.
     pub(crate) fn is_value(&self) -> bool {
         self.header.kind.is_value()
@@ -94,7 +90,7 @@ impl Found {
         if let Some(pages) = &self.pages {
             durable(std::slice::from_ref(pages)).await?;
         }
-        let (header_len, value_len) = (self.header.len(), self.header.value_len);
+        let HeaderFields { len: header_len, value_len, .. } = self.header;
         let mut more_at_least = 0;
         if !log.layout.fits_page(header_len, value_len) {
             let room = log.layout.bare_room();
@@ -149,10 +145,10 @@ impl Store {
         table: TableId,
         key: HashedKey<'_>,
     ) -> Result<Option<Found>, Error> {
-        let now = |address| Some(self.header_now(address)?.of(key));
+        let now = |address| self.found_now(address, key);
         let read = async |visit: &mut Visit<'_>| {
-            let found = self.header(visit.address, take(&mut visit.on_its_way)).await?;
-            Ok(found.of(key))
+            let (of, found) = self.header(visit.address, take(&mut visit.on_its_way)).await?;
+            Ok(if of == *key.key { Look::Is(found) } else { Look::OtherKey })
         };
         self.look_up(table, key, now, read).await
     }
@@ -160,44 +156,56 @@ impl Store {
     /// As [`Self::find`], if that takes no wait.
     pub(crate) fn find_now(&self, table: TableId, key: HashedKey<'_>) -> Known<Found> {
         match self.index.lookup(table, key).at_once() {
-            Some(candidates) => {
-                first_known(&candidates, |address| Some(self.header_now(address)?.of(key)))
-            }
+            Some(candidates) => first_known(&candidates, |address| self.found_now(address, key)),
             None => Known::From(0),
         }
     }
 
-    /// Returns the header of the record at `address`, if it is in memory.
-    fn header_now(&self, address: Address) -> Option<Found> {
-        let OnItsWay { record, batch } = self.log.on_its_way(address);
-        if let Some(Unlanded { pages, header, .. }) = record {
-            return Some(Found { address, header, pages: Some(pages), batch });
-        }
-        let header = self.log.headers.get(address).or_else(|| self.header_in_memory(address))?;
-        Some(Found { address, header, pages: None, batch })
+    /// Returns what the record at `address` says of `key`, if its header is in memory.
+    fn found_now(&self, address: Address, key: HashedKey<'_>) -> Option<Look<Found>> {
+        let of_key = |header: &Header<'_>| {
+            (header.key == key.key.as_bytes()).then(|| HeaderFields::of(header))
+        };
+        let (unlanded, batch) = self.log.unlanded_header(address, of_key);
+        let (header, pages) = match unlanded {
+            Some((header, pages)) => (header, Some(pages)),
+            None => (self.landed_header(address, of_key)?, None),
+        };
+        let Some(header) = header else { return Some(Look::OtherKey) };
+        Some(Look::Is(Found { address, header, pages, batch }))
     }
 
-    /// Returns the header of a record that has landed on a medium that is memory.
-    pub(crate) fn header_in_memory(&self, address: Address) -> Option<OwnedHeader> {
+    /// Returns what `read` makes of the header of a record that has landed, if it is in memory.
+    pub(crate) fn landed_header<T>(
+        &self,
+        address: Address,
+        read: impl Fn(&Header<'_>) -> T,
+    ) -> Option<T> {
+        if let Some(known) = self.log.headers.with(address, &read) {
+            return Some(known);
+        }
         let layout = self.log.layout;
         let page = self.log.media.as_memory()?.page(layout.header_span(address));
         self.counters.count_lookup_read();
-        let header = PageView::new(layout, &page)?.header(layout.offset(address))?;
-        Some(OwnedHeader::new(&header))
+        Some(read(&PageView::new(layout, &page)?.header(layout.offset(address))?))
     }
 
-    /// Returns the header of a record that is being visited.
+    /// Returns a record that is being visited, and its key.
     pub(crate) async fn header(
         self: &Arc<Self>,
         address: Address,
         on_its_way: OnItsWay,
-    ) -> Result<Found, Error> {
+    ) -> Result<(Key, Found), Error> {
         let OnItsWay { record, batch } = on_its_way;
+        let found = |header: &OwnedHeader, pages| {
+            let fields = HeaderFields::of(&header.borrowed());
+            (header.key.clone(), Found { address, header: fields, pages, batch })
+        };
         if let Some(Unlanded { pages, header, .. }) = record {
-            return Ok(Found { address, header, pages: Some(pages), batch });
+            return Ok(found(&header, Some(pages)));
         }
-        if let Some(header) = self.log.headers.get(address) {
-            return Ok(Found { address, header, pages: None, batch });
+        if let Some(header) = self.log.headers.with(address, OwnedHeader::new) {
+            return Ok(found(&header, None));
         }
         let layout = self.log.layout;
         let offset = layout.offset(address);
@@ -221,6 +229,6 @@ impl Store {
         };
         self.log.headers.note_found(address, &header.borrowed());
         self.missed_header(address);
-        Ok(Found { address, header, pages: None, batch })
+        Ok(found(&header, None))
     }
 }

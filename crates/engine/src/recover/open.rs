@@ -14,8 +14,7 @@ use crate::extent::{Extent, Extents};
 use crate::format::address::Address;
 use crate::format::layout::PageKind;
 use crate::format::page_view::PageView;
-use crate::format::record::OwnedHeader;
-use crate::format::record::{Kind, Sequence, header_len};
+use crate::format::record::{HeaderFields, Kind, Sequence, header_len};
 use crate::index::HashedKey;
 use crate::key_space::{KeySpaceId, KeySpaces, TableId};
 use crate::log::{Log, OnItsWay};
@@ -418,7 +417,7 @@ impl Store {
     async fn known(
         self: &Arc<Self>,
         record: &Record,
-    ) -> Result<Option<(Address, OwnedHeader)>, Error> {
+    ) -> Result<Option<(Address, HeaderFields)>, Error> {
         let (table, key) = (record.header.table, HashedKey::new(&record.header.key));
         match self.find(table, key).await {
             Ok(found) => return Ok(found.map(|found| (found.address, found.header))),
@@ -429,11 +428,14 @@ impl Store {
         for at in self.index.lookup(table, key).await {
             let listed = (at == record.address).then(|| record.header.clone());
             let header = match listed.or_else(|| self.listed_header(at)) {
-                Some(header) => Ok(header),
-                None => self.header(at, OnItsWay::default()).await.map(|found| found.header),
+                Some(header) => Ok((header.key.clone(), HeaderFields::of(&header.borrowed()))),
+                None => {
+                    let read = self.header(at, OnItsWay::default()).await;
+                    read.map(|(key, found)| (key, found.header))
+                }
             };
             match header {
-                Ok(header) if header.key == *key.key => return Ok(Some((at, header))),
+                Ok((of, header)) if of == *key.key => return Ok(Some((at, header))),
                 Ok(_) => {}
                 Err(error) => found = Err(error),
             }
@@ -442,7 +444,7 @@ impl Store {
     }
 
     /// Points the index to a record if it is newer than what the index points to.
-    async fn weigh(&self, record: &Record, known: Option<(Address, OwnedHeader)>) {
+    async fn weigh(&self, record: &Record, known: Option<(Address, HeaderFields)>) {
         let Some((at, known)) = known else { return self.add(record).await };
         let header = &record.header;
         // A record that the checkpoint knows may be found again.
@@ -459,8 +461,8 @@ impl Store {
         state.end_deleting(at);
         if known.kind.is_value() {
             let from = self.log.page_id(at).extent;
-            let footprint = self.log.layout.footprint(known.len(), known.value_len);
-            let key_len = known.key.as_bytes().len();
+            let footprint = self.log.layout.footprint(known.len, known.value_len);
+            let key_len = header.key.as_bytes().len();
             state.uncount_value(from, header.table, key_len, footprint);
             state.count_expiring(Expiring::remove, (from, at), header.table, known.expires);
         }
@@ -502,7 +504,7 @@ impl Store {
         (label.stream == Stream::Host, Reverse(label.epoch))
     }
 
-    fn is_newer(&self, record: &Record, at: Address, known: &OwnedHeader) -> bool {
+    fn is_newer(&self, record: &Record, at: Address, known: &HeaderFields) -> bool {
         let rank =
             |sequence, address| (sequence, self.originality(self.log.page_id(address).extent));
         Sabotage::NoSequences.is_on()

@@ -14,44 +14,31 @@ use crate::log::{NoRoom, Shortage, State};
 use crate::read::look_up::{Found, Known};
 use crate::store::Store;
 use crate::write::announced::Announced;
-use crate::write::change::Change;
 use crate::write::condition::Stored;
 use crate::write::entry::Entry;
 use crate::write::landing::{Kept, Landed, Landing, pages_of};
 use crate::write::pending::UnlandedBatch;
 use crate::write::room::Turn;
-use crate::write::set::WriteSet;
+use crate::write::set::{Member, WriteSet};
 use crate::write::undo::FailedValue;
 use base::Buf;
 use media::Stream;
-use smallvec::SmallVec;
-use std::iter::zip;
 use std::sync::Arc;
 
 /// A write that has not reached the log.
-pub(crate) struct Attempt<'a> {
+pub(crate) struct Attempt<'a, 'k> {
     // The fields drop in this order, so the attempt releases what it holds in this order.
     entry: Option<Entry<'a>>,
     turn: Option<Turn<'a>>,
     announced: Announced,
     store: &'a Arc<Store>,
-    set: WriteSet<'a>,
-    /// One for each change, once there is room.
-    members: SmallVec<[Member; 1]>,
+    set: WriteSet<'a, 'k>,
+    /// There was room, and the members' tables are known.
+    has_begun: bool,
+    /// A key space may have been deleted during a wait.
+    has_waited: bool,
     /// Records that did not land have been waited for.
     is_undone: bool,
-}
-
-/// The state of a change and its key.
-struct Member {
-    table: TableId,
-    /// The record of the key, once it is known.
-    found: Known<Found>,
-    /// Bytes of the new record, and of the value that it replaces.
-    bytes: u64,
-    bytes_replaced: u64,
-    /// The new record, once it is in the log.
-    kept: Option<Kept>,
 }
 
 /// The result of a step of an attempt.
@@ -86,38 +73,18 @@ pub(crate) enum Need {
     Expired,
 }
 
-impl Member {
-    fn new(table: TableId) -> Self {
-        Self { table, found: Known::From(0), bytes: 0, bytes_replaced: 0, kept: None }
-    }
-
-    fn record(&self) -> Option<&Found> {
-        match &self.found {
-            Known::Is(found) => found.as_ref(),
-            Known::From(_) => None,
+impl<'a, 'k> Attempt<'a, 'k> {
+    pub(crate) fn new(store: &'a Arc<Store>, set: WriteSet<'a, 'k>, announced: Announced) -> Self {
+        Self {
+            entry: None,
+            turn: None,
+            announced,
+            store,
+            set,
+            has_begun: false,
+            has_waited: false,
+            is_undone: false,
         }
-    }
-
-    fn into_record(self) -> Option<Found> {
-        match self.found {
-            Known::Is(found) => found,
-            Known::From(_) => None,
-        }
-    }
-
-    fn is_known(&self) -> bool {
-        matches!(self.found, Known::Is(_))
-    }
-
-    fn exists(&self) -> bool {
-        self.record().is_some_and(Found::exists)
-    }
-}
-
-impl<'a> Attempt<'a> {
-    pub(crate) fn new(store: &'a Arc<Store>, set: WriteSet<'a>, announced: Announced) -> Self {
-        let members = SmallVec::new();
-        Self { entry: None, turn: None, announced, store, set, members, is_undone: false }
     }
 
     /// Ends an attempt that has not waited, and returns its announcement.
@@ -130,24 +97,13 @@ impl<'a> Attempt<'a> {
     /// Does all that needs no wait. An error has changed nothing.
     pub(crate) fn advance(&mut self) -> Result<Step, Error> {
         loop {
-            if self.members.is_empty() {
-                if self.turn.is_none() && self.set.may_write() {
-                    if let Err(error) = self.store.log.media.writable() {
-                        return Ok(Step::Full(error.into()));
-                    }
-                    if let Some(shortage) = self.first_shortage() {
-                        return Ok(Step::Wait(Need::Room(shortage)));
-                    }
-                    self.turn = Some(self.store.turn());
-                }
-                self.announced.resume();
-                for change in self.set.changes {
-                    let table = self.store.spaces.table(change.space)?;
-                    self.members.push(Member::new(table));
-                }
+            if !self.has_begun
+                && let Some(step) = self.begin()?
+            {
+                return Ok(step);
             }
             if self.entry.is_none() {
-                self.entry = self.store.try_enter(keys(self.set, &self.members));
+                self.entry = self.store.try_enter(keys(self.set.members));
             }
             if self.entry.is_none() {
                 return Ok(Step::Wait(Need::Entry));
@@ -160,7 +116,7 @@ impl<'a> Attempt<'a> {
                 return Ok(Step::Refused(refused, found));
             }
             match self.append() {
-                Ok(Ok(written)) => return Ok(Step::Written(written)),
+                Ok(Ok(())) => return Ok(Step::Written(self.finish())),
                 Ok(Err(NoRoom)) => self.start_over(),
                 Err(Error::CapacityExceeded) => return Ok(Step::Wait(Need::Expired)),
                 Err(error) => return Err(error),
@@ -168,15 +124,38 @@ impl<'a> Attempt<'a> {
         }
     }
 
+    /// Checks that there is room, and looks up the tables of the keys. Returns a step if the
+    /// attempt cannot go on.
+    fn begin(&mut self) -> Result<Option<Step>, Error> {
+        if self.turn.is_none() && self.set.may_write() {
+            if let Err(error) = self.store.log.media.writable() {
+                return Ok(Some(Step::Full(error.into())));
+            }
+            if let Some(shortage) = self.first_shortage() {
+                return Ok(Some(Step::Wait(Need::Room(shortage))));
+            }
+            self.turn = Some(self.store.turn());
+        }
+        self.announced.resume();
+        for member in &mut *self.set.members {
+            member.table = self.store.spaces.table(member.change.space)?;
+            member.found = Known::From(0);
+        }
+        self.has_begun = true;
+        Ok(None)
+    }
+
     /// Waits for what [`Self::advance`] needs.
     pub(crate) async fn wait(&mut self, need: Need) -> Result<(), Error> {
+        self.has_waited = true;
         if let Some(entry) = &mut self.entry {
-            entry.hold(&self.store.latches, self.set.changes.iter().map(|it| it.key.hash));
+            let hashes = self.set.members.iter().map(|it| it.change.key.hash);
+            entry.hold(&self.store.latches, hashes);
         }
         match need {
             Need::Room(shortage) => self.wait_for_room(shortage).await,
             Need::Entry => {
-                self.entry = Some(self.store.enter_keys(keys(self.set, &self.members)).await);
+                self.entry = Some(self.store.enter_keys(keys(self.set.members)).await);
                 Ok(())
             }
             Need::Records => match self.read_records().await {
@@ -197,7 +176,7 @@ impl<'a> Attempt<'a> {
 
     /// Starts over: the keys' records may have changed during the wait.
     fn start_over(&mut self) {
-        self.members.clear();
+        self.has_begun = false;
         (self.entry, self.turn) = (None, None);
     }
 
@@ -239,9 +218,9 @@ impl<'a> Attempt<'a> {
 
     /// Looks up the records of the keys. False if one of them needs a wait.
     fn find(&mut self) -> bool {
-        for (change, member) in zip(self.set.changes, &mut self.members) {
+        for member in &mut *self.set.members {
             if !member.is_known() {
-                member.found = self.store.find_now(member.table, change.key);
+                member.found = self.store.find_now(member.table, member.change.key);
             }
             if !member.is_known() {
                 return false;
@@ -252,18 +231,20 @@ impl<'a> Attempt<'a> {
 
     /// Reads headers of records that are not in memory, side by side.
     async fn read_records(&mut self) -> Result<(), Error> {
-        let unknown = zip(self.set.changes, &mut self.members);
-        let mut unknown: Vec<_> = unknown.filter(|(_, member)| !member.is_known()).collect();
-        if let [(change, member)] = &mut unknown[..] {
-            member.found = Known::Is(self.store.find(member.table, change.key).await?);
+        let unknown = self.set.members.iter_mut().filter(|member| !member.is_known());
+        let mut unknown: Vec<_> = unknown.collect();
+        if let [member] = &mut unknown[..] {
+            let found = self.store.find(member.table, member.change.key).await?;
+            member.found = Known::Is(found);
             return Ok(());
         }
-        let mut finds = Vec::new();
-        for (change, member) in &unknown {
-            let (store, table, key) = (self.store.clone(), member.table, change.key.key.clone());
-            finds.push(async move { store.find(table, HashedKey::new(&key)).await });
-        }
-        for ((_, member), found) in zip(unknown, clock::join_all(finds).await) {
+        let finds = unknown.iter().map(|member| {
+            let (store, table) = (self.store.clone(), member.table);
+            let key = member.change.key.key.clone();
+            async move { store.find(table, HashedKey::new(&key)).await }
+        });
+        let found = clock::join_all(finds.collect()).await;
+        for (member, found) in unknown.into_iter().zip(found) {
             member.found = Known::Is(found?);
         }
         Ok(())
@@ -275,7 +256,7 @@ impl<'a> Attempt<'a> {
         self.entry = None;
         self.announced.pause();
         self.is_undone = true;
-        for change in self.set.changes {
+        for Member { change, .. } in &*self.set.members {
             let table = self.store.spaces.table(change.space)?;
             if !self.store.is_undone(table, change.key).await {
                 self.is_undone = false;
@@ -288,15 +269,15 @@ impl<'a> Attempt<'a> {
 
     /// Returns the first condition that is not met, and the record that does not meet it.
     fn refused(&mut self) -> Option<(Error, Option<Found>)> {
-        let mut versions = zip(self.set.changes, &self.members).map(|(change, member)| {
-            change.condition.check(member.record().and_then(Found::version)).err()
-        });
-        let (at, refused) = versions.by_ref().enumerate().find_map(|(at, it)| Some((at, it?)))?;
-        Some((refused, self.members.swap_remove(at).into_record()))
+        self.set.members.iter_mut().find_map(|member| {
+            let version = member.record().and_then(Found::version);
+            let refused = member.change.condition.check(version).err()?;
+            Some((refused, member.take_record()))
+        })
     }
 
     /// Appends the records if they fit the capacity, counts them, and points the index to them.
-    fn append(&mut self) -> Result<Result<Written, NoRoom>, Error> {
+    fn append(&mut self) -> Result<Result<(), NoRoom>, Error> {
         let store = self.store;
         let (new, old, records) = self.measure()?;
         let mut state = store.log.state();
@@ -314,15 +295,13 @@ impl<'a> Attempt<'a> {
             return Ok(Err(NoRoom));
         }
         let (before, mut done) = (state.sequence.0, 0);
-        for (change, member) in zip(self.set.changes, &mut self.members) {
-            if change.has_record(member.exists()) {
-                let batch = InBatch { has_before: done > 0, has_after: done + 1 < records };
-                if member.append(store, &mut state, change, batch).is_err() {
-                    assert!(done == 0, "room was made for all records of a batch");
-                    return Ok(Err(NoRoom));
-                }
-                done += 1;
+        for member in self.set.members.iter_mut().filter(|member| member.has_record()) {
+            let batch = InBatch { has_before: done > 0, has_after: done + 1 < records };
+            if member.append(store, &mut state, batch).is_err() {
+                assert!(done == 0, "room was made for all records of a batch");
+                return Ok(Err(NoRoom));
             }
+            done += 1;
         }
         if self.set.size.is_some() {
             assert_eq!(state.sequence.0, before + done, "a batch has consecutive numbers");
@@ -332,35 +311,29 @@ impl<'a> Attempt<'a> {
         }
         let due = store.background_work(&mut state);
         drop(state);
-        self.point();
-        let written = self.finish();
+        self.set.members.iter().for_each(|member| member.point(store));
+        self.release();
         store.wake_background(due);
-        Ok(Ok(written))
+        Ok(Ok(()))
     }
 
     /// Returns the bytes that the values take of the capacity, those that they replace, and the
     /// number of records.
     fn measure(&mut self) -> Result<(u64, u64, u64), Error> {
-        let (store, layout) = (self.store, self.store.log.layout);
+        let (store, has_waited) = (self.store, self.has_waited);
         let (mut new, mut old, mut records) = (0, 0, 0);
-        for (change, member) in zip(self.set.changes, &mut self.members) {
-            store.still_there(member.table)?;
-            if !change.has_record(member.exists()) {
+        for member in &mut *self.set.members {
+            if has_waited {
+                store.still_there(member.table)?;
+            }
+            if !member.has_record() {
                 continue;
             }
             records += 1;
-            let found = member.record();
-            if found.is_none() && !store.index_has_room(member.table, change.key) {
-                return Err(Error::CapacityExceeded);
-            }
-            let replaced = found
-                .filter(|found| found.is_value())
-                .map_or(0, |found| layout.footprint(found.header.len(), found.header.value_len));
-            member.bytes = layout.footprint(change.header_len(), change.value_len());
-            member.bytes_replaced = replaced;
-            old += replaced;
+            member.measure(store)?;
+            old += member.bytes_replaced;
             // The store's own records are few, and deleting a key space makes room.
-            if change.kind() == Kind::Value && member.table != TableId::STORE {
+            if member.change.kind() == Kind::Value && member.table != TableId::STORE {
                 new += member.bytes;
             }
         }
@@ -369,77 +342,57 @@ impl<'a> Attempt<'a> {
 
     /// Readers of a member wait for the pages of all.
     fn note_batch(&self, state: &mut State) {
-        let appended = || self.members.iter().filter_map(|member| Some(&member.kept.as_ref()?.at));
+        let appended = || self.set.members.iter().filter_map(|it| Some(&it.kept.as_ref()?.at));
         let (first, last) = (appended().next(), appended().next_back());
         let (first, last) = first.zip(last).expect("a batch has records");
         let (first, last) = (first.address, last.address);
         state.batches.push(UnlandedBatch { first, last, pages: pages_of(appended()) });
     }
 
-    /// Points each key's entry from the record that was found to the new record. Cleaning may have
-    /// moved the former; it cannot now, because it takes the same latches.
-    fn point(&self) {
-        let index = &self.store.index;
-        for (change, member) in zip(self.set.changes, &self.members) {
-            let Some(Kept { at, .. }) = &member.kept else { continue };
-            match member.record() {
-                None => index.insert(member.table, change.key, at.address).when_loaded(),
-                Some(found) => {
-                    let (old, new) = (found.address, at.address);
-                    let replaced = index.replace(member.table, change.key, old, new);
-                    assert!(replaced.when_loaded(), "a latched key's entry stays where it was");
-                    self.store.log.headers.forget(old);
-                }
-            }
-        }
-    }
-
     /// Ends the attempt, and returns the write, which only has to land.
     fn finish(&mut self) -> Written {
-        let overwrote = self.members.iter().any(Member::exists);
+        let overwrote = self.set.members.iter().any(Member::exists);
         let stored = if overwrote { Stored::Overwrote } else { Stored::Anew };
-        self.release();
         let mut leaves_tombstone = false;
-        for (change, member) in zip(self.set.changes, &self.members) {
+        for Member { change, kept, .. } in &*self.set.members {
             if change.kind() == Kind::Value {
                 let bytes = change.key_len() as u64 + u64::from(change.value_len());
                 self.store.counters.count_host_bytes(bytes);
             }
-            leaves_tombstone |= change.kind() == Kind::Tombstone && member.kept.is_some();
+            leaves_tombstone |= change.kind() == Kind::Tombstone && kept.is_some();
         }
         if self.store.config.ack != Ack::Program && !leaves_tombstone {
             return Written { stored, landing: None };
         }
-        let mut landing = Landing::new(stored);
-        for (change, member) in zip(self.set.changes, self.members.drain(..)) {
-            let value = change.value();
-            landing.members.push(Landed {
-                table: member.table,
-                key: change.key.key.clone(),
-                hash: change.key.hash,
-                value: value.map(|it| FailedValue { len: it.len(), expires: change.expires() }),
-                found: match member.found {
-                    Known::Is(found) => found,
-                    Known::From(_) => None,
-                },
-                kept: member.kept,
-            });
-        }
-        Written { stored, landing: Some(landing) }
+        let members = self.set.members.iter_mut().map(Member::landed);
+        Written { stored, landing: Some(Landing::new(stored, members)) }
     }
 }
 
-impl Member {
+impl Member<'_> {
+    /// Computes the bytes of the new record, and of the value that it replaces.
+    fn measure(&mut self, store: &Store) -> Result<(), Error> {
+        let layout = &store.log.layout;
+        let found = self.record();
+        if found.is_none() && !store.index_has_room(self.table, self.change.key) {
+            return Err(Error::CapacityExceeded);
+        }
+        let replaced = found.filter(|found| found.is_value());
+        let replaced = replaced.map(|found| (found.header.len, found.header.value_len));
+        let size = (self.change.header_len(), self.change.value_len());
+        self.bytes = layout.footprint(size.0, size.1);
+        self.bytes_replaced = match replaced {
+            Some(same) if same == size => self.bytes,
+            Some((header_len, value_len)) => layout.footprint(header_len, value_len),
+            None => 0,
+        };
+        Ok(())
+    }
+
     /// Appends the change's record, counts it as live and the replaced record as dead. Keeps the
     /// replaced record in case the write has to be undone.
-    fn append(
-        &mut self,
-        store: &Store,
-        state: &mut State,
-        change: &Change<'_>,
-        batch: InBatch,
-    ) -> Result<(), NoRoom> {
-        let log = &store.log;
+    fn append(&mut self, store: &Store, state: &mut State, batch: InBatch) -> Result<(), NoRoom> {
+        let (log, change) = (&store.log, &self.change);
         let nothing = Buf::phantom(0, 0);
         let value = change.value().unwrap_or(&nothing);
         let record = change.record(self.table, value, log.value_crc(value), batch);
@@ -465,12 +418,41 @@ impl Member {
         store.counters.count_dropped_bytes(key_len as u64 + u64::from(found.header.value_len));
         Ok(())
     }
+
+    /// Points the key's entry from the record that was found to the new record. Cleaning may have
+    /// moved the former; it cannot now, because it takes the same latches.
+    fn point(&self, store: &Store) {
+        let Some(Kept { at, .. }) = &self.kept else { return };
+        let (index, key) = (&store.index, self.change.key);
+        match self.record() {
+            None => index.insert(self.table, key, at.address).when_loaded(),
+            Some(found) => {
+                let replaced = index.replace(self.table, key, found.address, at.address);
+                assert!(replaced.when_loaded(), "a latched key's entry stays where it was");
+                store.log.headers.forget(found.address);
+            }
+        }
+    }
+
+    /// Moves out what waits until the record has landed.
+    fn landed(&mut self) -> Landed {
+        let found = self.take_record();
+        let change = &self.change;
+        let value = change.value();
+        Landed {
+            table: self.table,
+            key: change.key.key.clone(),
+            hash: change.key.hash,
+            value: value.map(|it| FailedValue { len: it.len(), expires: change.expires() }),
+            found,
+            kept: self.kept.take(),
+        }
+    }
 }
 
-/// Returns the keys of all changes, in their tables.
+/// Returns the keys of all members, in their tables.
 fn keys<'k>(
-    set: WriteSet<'k>,
-    members: &[Member],
+    members: &[Member<'k>],
 ) -> impl ExactSizeIterator<Item = (TableId, HashedKey<'k>)> + Clone {
-    zip(set.changes, members).map(|(change, member)| (member.table, change.key))
+    members.iter().map(|member| (member.table, member.change.key))
 }

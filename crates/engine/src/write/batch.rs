@@ -19,7 +19,7 @@ use crate::store::Store;
 use crate::write::announced::Announced;
 use crate::write::change::{Change, Effect};
 use crate::write::condition::{Condition, Write};
-use crate::write::set::WriteSet;
+use crate::write::set::{Member, WriteSet};
 use crate::write::size::Size;
 use base::{Buf, Key};
 use std::sync::Arc;
@@ -104,8 +104,8 @@ impl Store {
 
     /// Returns whether a batch is not too long.
     pub fn takes_batch(&self, writes: &[BatchWrite]) -> bool {
-        let changes: Vec<_> = writes.iter().map(BatchWrite::change).collect();
-        self.takes(writes.len(), Size::new(self.log.layout, &changes))
+        let changes = writes.iter().map(BatchWrite::change);
+        self.takes(writes.len(), Size::new(self.log.layout, changes))
     }
 
     fn takes(&self, members: usize, size: Size) -> bool {
@@ -134,28 +134,29 @@ impl Store {
         announced: Announced,
     ) -> Result<(), Error> {
         let max = self.value_bytes_max();
-        let changes: Vec<_> = writes.iter().map(BatchWrite::change).collect();
-        if changes.iter().any(|change| change.value_len() > max) {
+        let mut members: Vec<_> = writes.iter().map(|it| Member::from(it.change())).collect();
+        if members.iter().any(|member| member.change.value_len() > max) {
             return Err(Error::ValueTooLong { max });
         }
-        let set = match &changes[..] {
-            [] => return Ok(()),
-            [change] => WriteSet::one(change),
-            changes => WriteSet::together(changes, self.check_batch(changes)?),
-        };
-        for change in &changes {
-            self.table(change.space)?;
+        let size = if members.len() > 1 { Some(self.check_batch(&writes)?) } else { None };
+        for write in &writes {
+            self.table(write.space)?;
         }
+        let set = match (&mut members[..], size) {
+            ([], _) => return Ok(()),
+            (members, Some(size)) => WriteSet::together(members, size),
+            ([member, ..], None) => WriteSet::one(member),
+        };
         self.write(set, announced).await.map(drop)
     }
 
-    fn check_batch(&self, changes: &[Change<'_>]) -> Result<Size, Error> {
-        let size = Size::new(self.log.layout, changes);
-        if !self.takes(changes.len(), size) {
+    fn check_batch(&self, writes: &[BatchWrite]) -> Result<Size, Error> {
+        let size = Size::new(self.log.layout, writes.iter().map(BatchWrite::change));
+        if !self.takes(writes.len(), size) {
             let (max_bytes, max_records) = (self.batch_bytes_max(), self.batch_records_max());
             return Err(Error::BatchTooLong { max_bytes, max_records });
         }
-        let mut names: Vec<_> = changes.iter().map(|it| (it.space, it.key.key)).collect();
+        let mut names: Vec<_> = writes.iter().map(|it| (it.space, &it.key)).collect();
         names.sort_unstable();
         if names.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err(Error::BatchRepeatsKey);

@@ -61,8 +61,8 @@ impl Store {
             let key = Key::new(&key).expect("three bytes are a key");
             let value = Buf::copy_from(&value);
             let announced = self.announce();
-            let change = Change::put(KeySpaceId::STORE, &key, &value, Write::default());
-            self.write(WriteSet::one(&change), announced).await?;
+            let mut put = Change::put(KeySpaceId::STORE, &key, &value, Write::default()).into();
+            self.write(WriteSet::one(&mut put), announced).await?;
         }
         Ok(())
     }

@@ -50,8 +50,8 @@ impl Landed {
 }
 
 impl Landing {
-    pub(crate) fn new(stored: Stored) -> Self {
-        Self { stored, members: SmallVec::new() }
+    pub(crate) fn new(stored: Stored, members: impl Iterator<Item = Landed>) -> Self {
+        Self { stored, members: members.collect() }
     }
 
     /// Returns the changes that have a record.

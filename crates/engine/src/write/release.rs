@@ -14,7 +14,7 @@ impl Log {
     /// pages.
     pub(crate) fn release(&self, state: &mut State, found: &Found) {
         let (at, value_len) = (self.page_id(found.address), found.header.value_len);
-        let is_whole = self.layout.fits_page(found.header.len(), value_len);
+        let is_whole = self.layout.fits_page(found.header.len, value_len);
         let is_worth = self.media.as_memory().is_some() && value_len >= VALUE_BYTES_MIN && is_whole;
         let extent = state.extents.get(at.extent);
         if !is_worth || extent.pins > 0 || extent.victim {

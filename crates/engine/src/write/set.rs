@@ -1,13 +1,15 @@
 //! The changes of one write, which happen together or not at all.
 
 use crate::format::record::Kind;
+use crate::key_space::TableId;
+use crate::read::look_up::{Found, Known};
 use crate::write::change::{Change, Effect};
+use crate::write::landing::Kept;
 use crate::write::size::Size;
 
-/// The changes of one write, and the space that they take.
-#[derive(Clone, Copy)]
-pub(crate) struct WriteSet<'a> {
-    pub(crate) changes: &'a [Change<'a>],
+/// The members of one write, and the space that they take.
+pub(crate) struct WriteSet<'m, 'k> {
+    pub(crate) members: &'m mut [Member<'k>],
     /// The kind of record that must leave the most space free.
     pub(crate) kind: Kind,
     /// Bytes that the write takes of the protected buffer.
@@ -16,21 +18,84 @@ pub(crate) struct WriteSet<'a> {
     pub(crate) size: Option<Size>,
 }
 
-impl<'a> WriteSet<'a> {
+/// A change, and how far it is.
+pub(crate) struct Member<'k> {
+    pub(crate) change: Change<'k>,
+    /// The table of the key, once there is room.
+    pub(crate) table: TableId,
+    /// The record of the key, once it is known.
+    pub(crate) found: Known<Found>,
+    /// Bytes of the new record, and of the value that it replaces.
+    pub(crate) bytes: u64,
+    pub(crate) bytes_replaced: u64,
+    /// The new record, once it is in the log.
+    pub(crate) kept: Option<Kept>,
+}
+
+impl<'m, 'k> WriteSet<'m, 'k> {
     /// Returns a write of a single key.
-    pub(crate) fn one(change: &'a Change<'a>) -> Self {
-        let (kind, bytes) = (change.kind(), change.value_len());
-        Self { changes: std::slice::from_ref(change), kind, bytes, size: None }
+    pub(crate) fn one(member: &'m mut Member<'k>) -> Self {
+        let (kind, bytes) = (member.change.kind(), member.change.value_len());
+        Self { members: std::slice::from_mut(member), kind, bytes, size: None }
     }
 
     /// Returns a write of several keys, no two of them equal.
-    pub(crate) fn together(changes: &'a [Change<'a>], size: Size) -> Self {
+    pub(crate) fn together(members: &'m mut [Member<'k>], size: Size) -> Self {
         let bytes = u32::try_from(size.bytes()).expect("a batch fits an extent");
-        Self { changes, kind: size.kind, bytes, size: Some(size) }
+        Self { members, kind: size.kind, bytes, size: Some(size) }
+    }
+
+    /// Returns the same write, for an attempt of it.
+    pub(crate) fn again(&mut self) -> WriteSet<'_, 'k> {
+        let Self { members, kind, bytes, size } = self;
+        WriteSet { members, kind: *kind, bytes: *bytes, size: *size }
     }
 
     /// Returns false if the write appends no record, whatever the keys hold.
     pub(crate) fn may_write(&self) -> bool {
-        self.changes.iter().any(|change| !matches!(change.effect, Effect::Keep))
+        self.members.iter().any(|it| !matches!(it.change.effect, Effect::Keep))
+    }
+}
+
+impl<'k> From<Change<'k>> for Member<'k> {
+    fn from(change: Change<'k>) -> Self {
+        Self {
+            change,
+            table: TableId::STORE,
+            found: Known::From(0),
+            bytes: 0,
+            bytes_replaced: 0,
+            kept: None,
+        }
+    }
+}
+
+impl Member<'_> {
+    pub(crate) fn record(&self) -> Option<&Found> {
+        match &self.found {
+            Known::Is(found) => found.as_ref(),
+            Known::From(_) => None,
+        }
+    }
+
+    /// Takes the record out, which is unknown afterwards.
+    pub(crate) fn take_record(&mut self) -> Option<Found> {
+        match std::mem::replace(&mut self.found, Known::From(0)) {
+            Known::Is(found) => found,
+            Known::From(_) => None,
+        }
+    }
+
+    pub(crate) fn is_known(&self) -> bool {
+        matches!(self.found, Known::Is(_))
+    }
+
+    pub(crate) fn exists(&self) -> bool {
+        self.record().is_some_and(Found::exists)
+    }
+
+    /// Returns whether the write leaves a record of the key, which is known.
+    pub(crate) fn has_record(&self) -> bool {
+        self.change.has_record(self.exists())
     }
 }

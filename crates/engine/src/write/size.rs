@@ -25,7 +25,7 @@ pub(crate) struct Size {
 }
 
 impl Size {
-    pub(crate) fn new(layout: Layout, changes: &[Change<'_>]) -> Self {
+    pub(crate) fn new<'a>(layout: Layout, changes: impl Iterator<Item = Change<'a>>) -> Self {
         // Earlier records may fill the open page, so the batch is counted from the next page.
         let mut size = Self { kind: Kind::Tombstone, headers: 0, values: 0, longest: 0, pages: 0 };
         let mut page = PageBuilder::new(layout);

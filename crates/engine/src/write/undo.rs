@@ -126,7 +126,7 @@ impl Store {
             state.count_expiring(Expiring::remove, (extent, at), table, expires);
         }
         if let Some(found) = before.filter(|found| found.is_value()) {
-            let bytes = layout.footprint(found.header.len(), found.header.value_len);
+            let bytes = layout.footprint(found.header.len, found.header.value_len);
             let extent = self.log.page_id(found.address).extent;
             state.count_value(extent, table, key_len, bytes);
             state.count_expiring(

@@ -174,7 +174,7 @@ impl Known {
 /// Returns whether the record at `at` has the same key as `other`.
 async fn is_of(store: &Arc<Store>, at: Address, other: &Record) -> bool {
     let found = store.header(at, OnItsWay::default()).await;
-    found.is_ok_and(|found| found.header.key == other.header.key)
+    found.is_ok_and(|(key, _)| key == other.header.key)
 }
 
 impl Store {
