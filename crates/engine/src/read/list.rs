@@ -130,29 +130,16 @@ impl Store {
         self: &Arc<Self>,
         table: TableId,
         last: Option<&Key>,
-        mut limit: usize,
+        limit: usize,
     ) -> Result<Vec<Key>, Error> {
         let mut last = last.cloned();
         loop {
-            if self.index.is_by_hash() {
-                self.read_ahead(table, last.as_ref().map(Key::hash)).await;
-            }
-            let found = self.index.scan(table, last.as_ref().map(HashedKey::new), limit).await;
-            let (count, may_be_more) = (found.len(), found.len() >= limit);
-            let mut keys = self.live_keys(table, found).await?;
-            let some_are_lost = keys.len() < count;
             let is_new = |key: &Key| {
                 last.as_ref().is_none_or(|last| self.index.compare(key, last) == Ordering::Greater)
             };
-            keys.retain(|(key, _)| is_new(key));
-            keys.sort_unstable_by(|a, b| self.index.compare(&a.0, &b.0));
-            let Some((end, _)) = keys.last() else {
-                if some_are_lost && may_be_more {
-                    limit *= 2;
-                    continue;
-                }
-                return Ok(Vec::new());
-            };
+            let from = last.as_ref().map(HashedKey::new);
+            let keys = self.next_keys(table, from, limit, is_new).await?;
+            let Some((end, _)) = keys.last() else { return Ok(Vec::new()) };
             let end = end.clone();
             let live: Vec<Key> =
                 keys.into_iter().filter_map(|(key, exists)| exists.then_some(key)).collect();
@@ -160,6 +147,32 @@ impl Store {
                 return Ok(live);
             }
             last = Some(end);
+        }
+    }
+
+    /// Returns the next keys of `table` from `from` on that are `new`, in the index's order, of
+    /// about `limit` records, and whether each exists; none only when there are none.
+    pub(crate) async fn next_keys(
+        self: &Arc<Self>,
+        table: TableId,
+        from: Option<HashedKey<'_>>,
+        mut limit: usize,
+        is_new: impl Fn(&Key) -> bool,
+    ) -> Result<Vec<(Key, bool)>, Error> {
+        loop {
+            if self.index.is_by_hash() {
+                self.read_ahead(table, from.map(|key| key.hash)).await;
+            }
+            let found = self.index.scan(table, from, limit).await;
+            let (count, may_be_more) = (found.len(), found.len() >= limit);
+            let mut keys = self.live_keys(table, found).await?;
+            let some_are_lost = keys.len() < count;
+            keys.retain(|(key, _)| is_new(key));
+            keys.sort_unstable_by(|a, b| self.index.compare(&a.0, &b.0));
+            if !keys.is_empty() || !some_are_lost || !may_be_more {
+                return Ok(keys);
+            }
+            limit *= 2;
         }
     }
 

@@ -56,31 +56,16 @@ impl Store {
     ) -> Result<(Vec<Key>, Option<u64>), Error> {
         let any = Key::new(&[0]).expect("one byte is a key");
         let from = after.map(|hash| HashedKey { hash, key: &any });
-        let mut limit = count.clamp(2, 64);
-        loop {
-            self.read_ahead(table, after).await;
-            let found = self.index.scan(table, from, limit).await;
-            let (scanned, may_be_more) = (found.len(), found.len() >= limit);
-            let mut keys = self.live_keys(table, found).await?;
-            let some_are_lost = keys.len() < scanned;
-            keys.retain(|(key, _)| after.is_none_or(|after| key.hash() > after));
-            keys.sort_unstable_by(|a, b| self.index.compare(&a.0, &b.0));
-            keys.dedup_by(|a, b| {
-                // A damaged medium may have two entries of a key.
-                b.1 |= a.0 == b.0 && a.1;
-                a.0 == b.0
-            });
-            let Some((last, _)) = keys.last() else {
-                if some_are_lost && may_be_more {
-                    limit *= 2;
-                    continue;
-                }
-                return Ok((Vec::new(), None));
-            };
-            let last = last.hash();
-            let live = keys.into_iter().filter_map(|(key, exists)| exists.then_some(key));
-            return Ok((live.collect(), Some(last)));
-        }
+        let is_new = |key: &Key| after.is_none_or(|after| key.hash() > after);
+        let mut keys = self.next_keys(table, from, count.clamp(2, 64), is_new).await?;
+        keys.dedup_by(|a, b| {
+            // A damaged medium may have two entries of a key.
+            b.1 |= a.0 == b.0 && a.1;
+            a.0 == b.0
+        });
+        let last = keys.last().map(|(last, _)| last.hash());
+        let live = keys.into_iter().filter_map(|(key, exists)| exists.then_some(key));
+        Ok((live.collect(), last))
     }
 
     async fn walk_all(
