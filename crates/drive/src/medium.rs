@@ -266,6 +266,14 @@ impl OnDisk for Medium {
     fn outdated(&self) -> Vec<ExtentId> {
         self.drive.state().extents.outdated()
     }
+
+    fn queue(&self, at: PageId, page: Page, class: Class) -> Result<u32, Error> {
+        self.drive.queue(at, page, class)
+    }
+
+    fn outcome(&self, extent: ExtentId, end: u32) -> Option<Result<(), Error>> {
+        self.drive.outcome_or_wait(extent, end)
+    }
 }
 
 impl fmt::Debug for Medium {

@@ -26,21 +26,17 @@ impl Drive {
         page: Page,
         class: Class,
     ) -> Result<(), Error> {
-        let (end, outcome) = self.queue(at, page, class)?;
-        match outcome {
-            Some(outcome) => outcome,
-            None => self.woken(at.extent, end).await,
-        }
+        let end = self.queue(at, page, class)?;
+        self.landed(at.extent, end).await
     }
 
-    /// Queues a page. Returns where it ends, and how its append ended, if it has; otherwise the
-    /// current task is woken then.
-    fn queue(
+    /// Queues a page. Returns where it ends.
+    pub(crate) fn queue(
         self: &Arc<Self>,
         at: PageId,
         page: Page,
         class: Class,
-    ) -> Result<(u32, Option<Result<(), Error>>), Error> {
+    ) -> Result<u32, Error> {
         let shape = &self.shape;
         let (spare_len, data_len) = (page.spare().len(), page.data_bytes());
         assert!(data_len <= shape.page_bytes, "the data of {at} fits its page");
@@ -59,25 +55,28 @@ impl Drive {
         let end = used.end;
         let queued = Queued { number: at.page, padding, end, page, class };
         let starts = tail.queue(queued, &self.layout);
-        let outcome = tail.outcome_or_wait(end, self.durability);
         used.pages.as_mut().expect("they are known while it is appended to").push(at.page);
         drop(state);
         if starts {
             self.start_writer(at.extent, opening);
         }
-        Ok((end, outcome))
+        Ok(end)
     }
 
     /// Waits until all pages of an extent below `end` have landed.
     pub(crate) async fn landed(&self, extent: ExtentId, end: u32) -> Result<(), Error> {
-        let outcome = match &mut self.state().extents.used(extent).1.tail {
+        match self.outcome_or_wait(extent, end) {
+            Some(outcome) => outcome,
+            None => self.woken(extent, end).await,
+        }
+    }
+
+    /// See [`media::OnDisk::outcome`].
+    pub(crate) fn outcome_or_wait(&self, extent: ExtentId, end: u32) -> Option<Result<(), Error>> {
+        match &mut self.state().extents.used(extent).1.tail {
             Some(tail) => tail.outcome_or_wait(end, self.durability),
             // What was sealed has landed.
             None => Some(Ok(())),
-        };
-        match outcome {
-            Some(outcome) => outcome,
-            None => self.woken(extent, end).await,
         }
     }
 

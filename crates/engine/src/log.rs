@@ -14,6 +14,7 @@ use crate::key_space::TableId;
 use crate::read::headers::Headers;
 use crate::read::key_window::KeyWindows;
 use crate::read::values::Values;
+use crate::write::lander::Lander;
 use crate::write::pending::{Pending, UnlandedBatch};
 use base::{Buf, Key};
 use clock::{Class, Rank, Stage, TaskId, UnixMillis};
@@ -52,6 +53,8 @@ pub(crate) struct State {
     pub(crate) pending: HashMap<PageNumber, Arc<Pending>, Hasher>,
     /// Closed pages whose programs are about to begin, in the order of their closing.
     pub(crate) programs: VecDeque<Program>,
+    /// Pages that a disk has queued.
+    pub(crate) landers: Vec<Lander>,
     pub(crate) sequence: Sequence,
     /// Batches of which some page has not landed.
     pub(crate) batches: Vec<UnlandedBatch>,
@@ -384,6 +387,7 @@ impl Log {
             frontiers: [const { None }; Stream::COUNT],
             pending: HashMap::with_hasher(Hasher::with_seed(0)),
             programs: VecDeque::new(),
+            landers: Vec::new(),
             sequence,
             batches: Vec::new(),
             cleaning_since: sequence,

@@ -1,7 +1,8 @@
 use crate::error::Error;
 use crate::extent::{ExtentId, PageId};
+use crate::page::Page;
 use crate::traffic::Traffic;
-use clock::LocalFuture;
+use clock::{Class, LocalFuture};
 
 /// What a drive on a disk does beside what all media do. Its pages are frames: see
 /// [`Frames`](crate::Frames).
@@ -22,4 +23,12 @@ pub trait OnDisk {
     /// Returns the extents in use that are known to have held more, or something later, in rising
     /// order: an old copy lies in their place. What is missing cannot be read.
     fn outdated(&self) -> Vec<ExtentId>;
+
+    /// Takes a page as [`Media::append`](crate::Media::append) does, but does not wait until it is
+    /// durable. Returns the number after its last one.
+    fn queue(&self, at: PageId, page: Page, class: Class) -> Result<u32, Error>;
+
+    /// Returns how the appends to `extent` below page `end` have ended: they end in order. If they
+    /// have not, the current task is woken when they have.
+    fn outcome(&self, extent: ExtentId, end: u32) -> Option<Result<(), Error>>;
 }

@@ -453,7 +453,11 @@ impl Log {
         if stream != Stream::Index {
             state.numbers_since += u64::from(numbers);
         }
-        state.programs.push_back(Program { at, stream, pending, page });
+        let program = Program { at, stream, pending, page };
+        if let Some(queue) = self.media.as_disk() {
+            return self.land_by_queue(state, queue, program);
+        }
+        state.programs.push_back(program);
         clock::spawn(self.clone().program_next());
     }
 

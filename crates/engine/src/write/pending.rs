@@ -71,6 +71,19 @@ impl Pending {
         }
     }
 
+    /// Ends the program of a page that a disk has queued: all the time since it was closed is the
+    /// array's.
+    pub(crate) fn land_here(&self, result: Result<(), media::Error>) {
+        let mut stages = Stages::default();
+        let mut state = self.state();
+        state.home = state.home.filter(|home| *home == clock::reactor_id());
+        if state.home.is_some() {
+            stages.add(Stage::Array, clock::now() - state.closed_at);
+        }
+        drop(state);
+        self.land(stages, result);
+    }
+
     fn landed(&self) -> Option<Landed> {
         self.state().landed
     }
