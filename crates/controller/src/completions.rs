@@ -3,7 +3,7 @@ use clock::{Rank, Stage, TaskId};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
-/// The completion queue of a host that reaches its device over a link, in the order of posting.
+/// The completion queue of a host, in the order of posting.
 #[derive(Debug, Default)]
 pub struct Completions {
     next_number: Cell<u64>,
@@ -25,11 +25,15 @@ impl Completions {
         }
     }
 
+    /// Returns the next completion, if one has been posted.
+    pub fn try_next(&self) -> Option<Completion> {
+        self.posted.borrow_mut().pop_front()
+    }
+
     /// Waits for the next completion, in the order of posting.
     pub async fn next(&self) -> Completion {
         loop {
-            let next = self.posted.borrow_mut().pop_front();
-            if let Some(completion) = next {
+            if let Some(completion) = self.try_next() {
                 return completion;
             }
             self.waiters.borrow_mut().push_back(clock::current());

@@ -43,6 +43,7 @@ mod admin;
 mod attachments;
 mod block;
 mod block_run;
+mod commit_queue;
 mod compare_and_write;
 mod completion;
 mod completions;

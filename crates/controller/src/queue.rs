@@ -1,13 +1,18 @@
-use crate::completion::{Completion, Outcome};
+use crate::commit_queue::{Commit, CommitQueue, HasCommits, store_of};
+use crate::completion::{Completion, Executed, Outcome};
+use crate::completions::Completions;
 use crate::controller::Controller;
 use crate::fused_order::{FusedOrder, Ordered};
+use crate::namespace::Namespace;
+use crate::quick::{Quick, Tried};
 use crate::submission::Submission;
 use base::Nanos;
-use clock::{Rank, Stage, TaskId};
+use clock::Stages;
+use engine::Announced;
 use spec::Opcode;
-use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
+use std::mem::take;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -27,19 +32,25 @@ pub trait Queue: Clone + 'static {
 #[derive(Clone, Debug)]
 pub struct QueuePair(Rc<Shared>);
 
-#[derive(Debug)]
 struct Shared {
     controller: Arc<Controller>,
-    state: RefCell<State>,
+    completions: Completions,
+    outstanding: Cell<usize>,
+    order: RefCell<FusedOrder<(u64, Submission)>>,
+    /// Stores that may need no task of their own. One task executes all of them.
+    held: RefCell<Vec<Held>>,
+    commits: CommitQueue<(Asked, Nanos)>,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    next_id: u64,
-    outstanding: usize,
-    order: FusedOrder<(u64, Submission)>,
-    completions: VecDeque<Completion>,
-    waiters: VecDeque<TaskId>,
+/// The number and the opcode of a command.
+type Asked = (u64, Opcode);
+
+/// A Store or Retrieve that has not begun.
+struct Held {
+    asked: Asked,
+    namespace: Arc<Namespace>,
+    quick: Quick,
+    announced: Option<Announced>,
 }
 
 impl Controller {
@@ -51,88 +62,54 @@ impl Controller {
 
 impl QueuePair {
     fn new(controller: Arc<Controller>) -> Self {
-        Self(Rc::new(Shared { controller, state: RefCell::default() }))
+        Self(Rc::new(Shared {
+            controller,
+            completions: Completions::default(),
+            outstanding: Cell::new(0),
+            order: RefCell::default(),
+            held: RefCell::default(),
+            commits: CommitQueue::default(),
+        }))
     }
 
     /// Starts a command, and returns its number: 0, 1, 2 and so on. The first command of a fused
     /// operation is held until the next submission.
     pub fn submit(&self, submission: Submission) -> u64 {
-        let mut state = self.0.state.borrow_mut();
-        let id = state.next_id;
-        state.next_id += 1;
-        state.outstanding += 1;
-        if !submission.command.is_fused() && !state.order.is_waiting() {
-            drop(state);
-            self.start(id, submission);
+        let id = self.0.completions.number();
+        self.0.outstanding.set(self.0.outstanding.get() + 1);
+        let mut order = self.0.order.borrow_mut();
+        if !submission.command.is_fused() && !order.is_waiting() {
+            drop(order);
+            self.0.start(id, submission);
             return id;
         }
         let command = submission.command;
-        let (missed, ordered) = state.order.take(&command, (id, submission));
-        drop(state);
+        let (missed, ordered) = order.take(&command, (id, submission));
+        drop(order);
         if let Some((id, first)) = missed {
-            self.start(id, first);
+            self.0.start(id, first);
         }
         match ordered {
             Ordered::Waits => {}
-            Ordered::Alone((id, alone)) => self.start(id, alone),
-            Ordered::Fused(first, second) => self.start_fused(first, second),
+            Ordered::Alone((id, alone)) => self.0.start(id, alone),
+            Ordered::Fused(first, second) => self.0.start_fused(first, second),
         }
         id
     }
 
-    fn start(&self, id: u64, submission: Submission) {
-        let shared = self.0.clone();
-        let namespace = shared.controller.namespace(submission.command.nsid());
-        if let Some(namespace) = &namespace {
-            namespace.expect(&submission.command);
-        }
-        clock::spawn_at(clock::host_now(), async move {
-            clock::label(id);
-            let submitted = clock::now();
-            let opcode = submission.command.opcode();
-            let controller = &shared.controller;
-            let mut work = pin!(controller.execute(namespace, submission));
-            let outcome = poll_fn(|context| controller.poll_inside(work.as_mut(), context)).await;
-            shared.post_outcome((id, opcode), submitted, outcome);
-        });
-    }
-
-    fn start_fused(&self, (first_id, first): (u64, Submission), second: (u64, Submission)) {
-        let shared = self.0.clone();
-        let namespace = shared.controller.namespace(first.command.nsid());
-        clock::spawn_at(clock::host_now(), async move {
-            clock::label(first_id);
-            let submitted = clock::now();
-            let (second_id, second) = second;
-            let asked = [(first_id, &first), (second_id, &second)];
-            let asked = asked.map(|(id, submission)| (id, submission.command.opcode()));
-            let work = shared.controller.execute_fused(namespace, [first, second]);
-            let outcomes = shared.controller.inside(work).await;
-            for (asked, outcome) in asked.into_iter().zip(outcomes) {
-                shared.post_outcome(asked, submitted, outcome);
-            }
-        });
-    }
-
     /// Waits for the next completion, in the order of posting.
     pub async fn next(&self) -> Completion {
-        loop {
-            if let Some(completion) = self.try_next() {
-                return completion;
-            }
-            self.0.state.borrow_mut().waiters.push_back(clock::current());
-            clock::park(Rank::Free, Stage::Queue).await;
-        }
+        self.0.completions.next().await
     }
 
     /// The next completion, if one has been posted.
     pub fn try_next(&self) -> Option<Completion> {
-        self.0.state.borrow_mut().completions.pop_front()
+        self.0.completions.try_next()
     }
 
     /// Commands submitted and not yet posted.
     pub fn outstanding(&self) -> usize {
-        self.0.state.borrow().outstanding
+        self.0.outstanding.get()
     }
 }
 
@@ -147,20 +124,160 @@ impl Queue for QueuePair {
 }
 
 impl Shared {
-    /// Posts how a command of this number and opcode ended, in the task that executed it.
-    fn post_outcome(&self, (id, opcode): (u64, Opcode), submitted: Nanos, outcome: Outcome) {
-        let (completed, stages) = (clock::now(), clock::stages());
-        assert_eq!(stages.total(), completed - submitted, "stages add up to the latency");
-        let Outcome { status, result, data } = outcome;
-        self.post(Completion { id, opcode, status, result, data, submitted, completed, stages });
+    fn start(self: &Rc<Self>, id: u64, mut submission: Submission) {
+        let namespace = self.controller.namespace(submission.command.nsid());
+        if let Some(namespace) = &namespace {
+            if self.start_quick(id, namespace, &mut submission) {
+                return;
+            }
+            namespace.expect(&submission.command);
+        }
+        let shared = self.clone();
+        clock::spawn_at(clock::host_now(), async move {
+            clock::label(id);
+            let submitted = clock::now();
+            let opcode = submission.command.opcode();
+            let controller = &shared.controller;
+            let mut work = pin!(controller.execute(namespace, submission));
+            let outcome = poll_fn(|context| controller.poll_inside(work.as_mut(), context)).await;
+            shared.post_here((id, opcode), submitted, outcome);
+        });
     }
 
-    fn post(&self, completion: Completion) {
-        let mut state = self.state.borrow_mut();
-        state.outstanding -= 1;
-        state.completions.push_back(completion);
-        if let Some(waiter) = state.waiters.pop_front() {
-            clock::wake(waiter);
+    fn start_fused(
+        self: &Rc<Self>,
+        (first_id, first): (u64, Submission),
+        second: (u64, Submission),
+    ) {
+        let shared = self.clone();
+        let namespace = shared.controller.namespace(first.command.nsid());
+        clock::spawn_at(clock::host_now(), async move {
+            clock::label(first_id);
+            let submitted = clock::now();
+            let (second_id, second) = second;
+            let asked = [(first_id, &first), (second_id, &second)];
+            let asked = asked.map(|(id, submission)| (id, submission.command.opcode()));
+            let work = shared.controller.execute_fused(namespace, [first, second]);
+            let outcomes = shared.controller.inside(work).await;
+            for (asked, outcome) in asked.into_iter().zip(outcomes) {
+                shared.post_here(asked, submitted, outcome);
+            }
+        });
+    }
+
+    /// Starts a Store or Retrieve of a drive without an emulation, and takes its data. Returns
+    /// false and takes nothing if it is another command.
+    fn start_quick(
+        self: &Rc<Self>,
+        id: u64,
+        namespace: &Arc<Namespace>,
+        submission: &mut Submission,
+    ) -> bool {
+        if !self.controller.has_quick_commands() || !matches!(**namespace, Namespace::Kv(_)) {
+            return false;
         }
+        let Submission { command, data, .. } = submission;
+        let Some(quick) = Quick::decode(command, data) else { return false };
+        let store = store_of(namespace);
+        quick.expect(store);
+        let announced = quick.is_store().then(|| store.announce());
+        let (asked, namespace) = ((id, command.opcode()), namespace.clone());
+        let held = Held { asked, namespace, quick, announced };
+        if held.announced.is_some() {
+            self.hold(held);
+        } else {
+            self.execute(held);
+        }
+        true
+    }
+
+    /// Holds a Store until the task that executes all held ones.
+    fn hold(self: &Rc<Self>, store: Held) {
+        let mut held = self.held.borrow_mut();
+        if held.is_empty() {
+            let shared = self.clone();
+            clock::spawn_at(clock::host_now(), async move { shared.execute_held() });
+        }
+        held.push(store);
+    }
+
+    /// Executes the held Stores: those that must wait in tasks.
+    fn execute_held(self: &Rc<Self>) {
+        let began = clock::now();
+        for Held { asked, namespace, quick, announced } in take(&mut *self.held.borrow_mut()) {
+            let tried = {
+                let _inside = self.controller.enter();
+                quick.attempt(store_of(&namespace), announced)
+            };
+            match tried {
+                Tried::Done(outcome) => self.post(asked, began, outcome, Stages::default()),
+                Tried::Landing(landing) => {
+                    let command = (asked, began);
+                    self.commits.push(self, Commit { namespace, landing, began, command });
+                }
+                Tried::Waits(quick, announced) => {
+                    self.execute(Held { asked, namespace, quick, announced });
+                }
+            }
+        }
+    }
+
+    /// Executes a command in a task of its own.
+    fn execute(self: &Rc<Self>, Held { asked, namespace, quick, announced }: Held) {
+        let shared = self.clone();
+        clock::spawn_at(clock::host_now(), async move {
+            clock::label(asked.0);
+            let submitted = clock::now();
+            let executed = {
+                let mut work = pin!(quick.execute(store_of(&namespace), announced));
+                let controller = &shared.controller;
+                poll_fn(|context| controller.poll_inside(work.as_mut(), context)).await
+            };
+            shared.post_here(asked, submitted, executed.into());
+        });
+    }
+
+    /// Posts how a command ended, in the task that executed it.
+    fn post_here(&self, asked: Asked, submitted: Nanos, outcome: Outcome) {
+        self.post(asked, submitted, outcome, clock::stages());
+    }
+
+    fn post(&self, (id, opcode): Asked, submitted: Nanos, outcome: Outcome, stages: Stages) {
+        let completed = clock::now();
+        assert_eq!(stages.total(), completed - submitted, "stages add up to the latency");
+        let Outcome { status, result, data } = outcome;
+        self.outstanding.set(self.outstanding.get() - 1);
+        self.completions.post(Completion {
+            id,
+            opcode,
+            status,
+            result,
+            data,
+            submitted,
+            completed,
+            stages,
+        });
+    }
+}
+
+impl HasCommits for Shared {
+    type Command = (Asked, Nanos);
+
+    fn commit_queue(&self) -> &CommitQueue<Self::Command> {
+        &self.commits
+    }
+
+    fn device(&self) -> &Controller {
+        &self.controller
+    }
+
+    fn answer_store(&self, (asked, began): Self::Command, stored: Executed, spent: &Stages) {
+        self.post(asked, began, stored.into(), *spent);
+    }
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} outstanding commands", self.outstanding.get())
     }
 }

@@ -3,12 +3,13 @@
 //!
 //! Only for drives without an [`Emulation`](crate::Emulation): an emulated command always waits.
 
+use crate::commit_queue::done;
 use crate::completion::{Executed, Outcome};
 use crate::status::status_of;
 use crate::{kv, kv_key};
 use base::limits::{KEY_BYTES_INLINE, VALUE_BYTES_MAX};
 use base::{Buf, Key};
-use engine::{Announced, Begun, Condition, Error, KeySpaceId, Landing, Store, Stored};
+use engine::{Announced, Begun, Condition, Error, KeySpaceId, Landing, Store};
 use spec::{Command, Opcode, RetrieveOptions, Status, StoreOptions};
 use std::sync::Arc;
 
@@ -51,6 +52,10 @@ impl Quick {
             _ => return None,
         };
         Some(Self { space, key, action })
+    }
+
+    pub(crate) fn is_store(&self) -> bool {
+        matches!(self.action, Action::Store(_))
     }
 
     /// Prefetches the index entry of its key.
@@ -97,19 +102,9 @@ impl Quick {
     }
 }
 
-/// Waits until a Store is durable.
-pub(crate) async fn landed(store: &Arc<Store>, landing: Landing) -> Executed {
-    done(store.landed(landing).await)
-}
-
 #[inline]
 fn delivered(got: Result<Buf, Error>, room: u32) -> Executed {
     Ok(kv::delivered(got.map_err(status_of)?, room))
-}
-
-#[inline]
-fn done(stored: Result<Stored, Error>) -> Executed {
-    stored.map(|_| Outcome::done()).map_err(status_of)
 }
 
 #[inline]

@@ -275,7 +275,12 @@ impl Caller {
     async fn landed(&self, began: Nanos, landing: Vec<(usize, Step, Landing)>) -> Replies {
         let mut landed = Vec::with_capacity(landing.len());
         for (index, step, landing) in landing.into_iter().rev() {
-            landed.push((index, step, self.door.store().landed(landing).await));
+            let store = self.door.store();
+            let stored = match store.try_landed(landing, clock::now()) {
+                Ok(durable) => Ok(durable.stored),
+                Err(landing) => store.landed(landing).await,
+            };
+            landed.push((index, step, stored));
         }
         let (took, mut done) = (since(began), 0);
         let mut replies = Vec::with_capacity(landed.len());

@@ -1,6 +1,7 @@
 //! Commands that may be answered without a task. A queue holds a few of them while its transport
 //! takes in more, so that the index entries of all of them are prefetched.
 
+use crate::commit_queue::store_of;
 use crate::fabrics::io_context::IoContext;
 use crate::fabrics::job::Begun;
 use crate::fabrics::slots::CommandHead;
@@ -80,14 +81,6 @@ impl Held {
         command.announced = command.stored.map(|_| store.announce());
         self.commands.push(command);
         true
-    }
-}
-
-/// Returns the store of a key-value namespace.
-pub(crate) fn store_of(namespace: &Namespace) -> &Arc<Store> {
-    match namespace {
-        Namespace::Kv(store) => store,
-        Namespace::Block(_) | Namespace::Zoned(_) => panic!("held commands are of a KV namespace"),
     }
 }
 

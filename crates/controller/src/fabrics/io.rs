@@ -1,6 +1,7 @@
-use crate::completion::Outcome;
+use crate::commit_queue::{Commit, CommitQueue, HasCommits, store_of};
+use crate::completion::{Executed, Outcome};
 use crate::controller::Controller;
-use crate::fabrics::held::{HELD_MAX, store_of};
+use crate::fabrics::held::HELD_MAX;
 use crate::fabrics::io_context::IoContext;
 use crate::fabrics::job::{Begun, Job, Todo};
 use crate::fabrics::pair::Pair;
@@ -11,10 +12,11 @@ use crate::fused;
 use crate::host_queue::Capsule;
 use crate::io_command;
 use crate::namespace::Namespace;
-use crate::quick::{Tried, landed};
+use crate::quick::Tried;
 use crate::span::TRANSFER_BYTES_MAX;
 use crate::submission::Submission;
 use base::{Buf, Nanos};
+use clock::Stages;
 use spec::{Command, Opcode, Status, Transfer};
 use std::future::poll_fn;
 use std::pin::pin;
@@ -82,17 +84,24 @@ impl Pair {
                 let _inside = io_context.device.enter();
                 command.quick.attempt(store, command.announced)
             };
-            let todo = match tried {
+            let take_slot = || self.take_slot(head).expect("the queue had room for the command");
+            match tried {
                 Tried::Done(outcome) => {
                     let outcome = Self::end(io_context, begun, outcome);
                     self.respond(head, outcome);
-                    continue;
                 }
-                Tried::Landing(landing) => Todo::Land(landing),
-                Tried::Waits(quick, announced) => Todo::Quick(quick, announced),
-            };
-            let ticket = self.take_slot(head).expect("the queue had room for the command");
-            self.give(ticket, Job { namespace: namespace.clone(), begun, todo });
+                Tried::Landing(landing) => {
+                    let began = clock::now();
+                    io_context.rights.tally.begin(began);
+                    let (namespace, command) = (namespace.clone(), (take_slot(), begun));
+                    self.commits.push(self, Commit { namespace, landing, began, command });
+                }
+                Tried::Waits(quick, announced) => {
+                    let namespace = namespace.clone();
+                    let todo = Todo::Quick(quick, announced);
+                    self.give(take_slot(), Job { namespace, begun, todo });
+                }
+            }
         }
     }
 
@@ -194,6 +203,25 @@ async fn work(pair: Rc<Pair>, slot: Rc<WorkSlot>) {
     }
 }
 
+impl HasCommits for Pair {
+    type Command = (Ticket, Begun);
+
+    fn commit_queue(&self) -> &CommitQueue<Self::Command> {
+        &self.commits
+    }
+
+    fn device(&self) -> &Controller {
+        &self.io_context().expect("it executes commands").device
+    }
+
+    fn answer_store(&self, (ticket, begun): Self::Command, stored: Executed, _: &Stages) {
+        let io_context = self.io_context().expect("it executes commands");
+        io_context.rights.tally.end(clock::now());
+        let outcome = Self::end(io_context, begun, stored.into());
+        self.answer(ticket, outcome);
+    }
+}
+
 impl Controller {
     /// Executes a command of `namespace`. Callers poll it inside the monitor.
     async fn carry_out(&self, namespace: Arc<Namespace>, todo: Todo) -> Outcome {
@@ -202,8 +230,7 @@ impl Controller {
             (Todo::Quick(quick, announced), Namespace::Kv(store)) => {
                 quick.execute(store, announced).await.into()
             }
-            (Todo::Land(landing), Namespace::Kv(store)) => landed(store, landing).await.into(),
-            (Todo::Quick(..) | Todo::Land(_), _) => panic!("they are commands of pairs"),
+            (Todo::Quick(..), _) => panic!("it is a command of pairs"),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::namespace::Namespace;
 use crate::quick::Quick;
 use crate::submission::Submission;
 use base::Nanos;
-use engine::{Announced, Landing};
+use engine::Announced;
 use std::sync::Arc;
 
 /// A decoded I/O command.
@@ -20,8 +20,6 @@ pub(crate) enum Todo {
     Execute(Submission),
     /// Execute what may have to wait. A Store is announced.
     Quick(Quick, Option<Announced>),
-    /// Wait until a Store is durable.
-    Land(Landing),
 }
 
 /// What the controller keeps of a command while the device executes it.

@@ -1,7 +1,9 @@
+use crate::commit_queue::CommitQueue;
 use crate::completion::Outcome;
 use crate::fabrics::error_log::ErrorLog;
 use crate::fabrics::held::Held;
 use crate::fabrics::io_context::IoContext;
+use crate::fabrics::job::Begun;
 use crate::fabrics::slots::{CommandHead, Slots, Ticket};
 use crate::fabrics::workers::Workers;
 use crate::host_queue::{Capsule, Response, Responses};
@@ -74,6 +76,7 @@ pub(crate) struct Pair {
     slots: RefCell<Slots>,
     pub(crate) held: RefCell<Held>,
     pub(crate) workers: Workers,
+    pub(crate) commits: CommitQueue<(Ticket, Begun)>,
 }
 
 impl Pair {
@@ -87,6 +90,7 @@ impl Pair {
             slots: RefCell::default(),
             held: RefCell::default(),
             workers: Workers::default(),
+            commits: CommitQueue::default(),
         })
     }
 

@@ -9,9 +9,11 @@ use crate::read::look_up::Found;
 use crate::sabotage::Sabotage;
 use crate::store::Store;
 use crate::write::condition::Stored;
-use crate::write::pending::{Pending, durable};
+use crate::write::pending::{Pending, durable, outcome};
 use crate::write::undo::{Failed, FailedValue, Revocable};
-use base::Key;
+use base::{Key, Nanos};
+use clock::Stages;
+use media::ExtentId;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -39,7 +41,6 @@ pub(crate) struct Landed {
 /// A record in the log, which may have to be undone until it has landed.
 pub(crate) struct Kept {
     pub(crate) at: Appended,
-    #[expect(dead_code, reason = "it counts until it drops")]
     pub(crate) revocable: Option<Revocable>,
 }
 
@@ -52,6 +53,21 @@ impl Landed {
 impl Landing {
     pub(crate) fn new(stored: Stored, members: impl Iterator<Item = Landed>) -> Self {
         Self { stored, members: members.collect() }
+    }
+
+    /// Returns the extent of its last record, if that may have to be undone. Records of one extent
+    /// land in the order of their writes.
+    pub fn extent(&self) -> Option<ExtentId> {
+        let last = self.members.iter().rev().find_map(|member| member.kept.as_ref());
+        last?.revocable.as_ref().map(|revocable| revocable.extent)
+    }
+
+    /// Waits until the log has written all its pages, or has failed to: then [`Store::landed`]
+    /// waits for no page. The time is not accounted.
+    pub async fn is_over(&self) {
+        for page in self.kept().flat_map(|(_, at)| &at.pages) {
+            page.wait().await;
+        }
     }
 
     /// Returns the changes that have a record.
@@ -71,7 +87,29 @@ pub(crate) fn pages_of<'a>(appended: impl Iterator<Item = &'a Appended>) -> Arc<
     pages.into()
 }
 
+/// A write that is durable.
+#[derive(Clone, Copy, Debug)]
+pub struct Durable {
+    /// Whether it took the place of a value.
+    pub stored: Stored,
+    /// The stages of the time since the caller began to wait.
+    pub spent: Stages,
+}
+
 impl Store {
+    /// Returns the end of a write of one value if that has landed, or gives `landing` back if not:
+    /// then [`Self::landed`] waits, or undoes the write. The caller has waited since `arrival`.
+    #[expect(clippy::result_large_err, reason = "it is moved back to where it was")]
+    pub fn try_landed(&self, landing: Landing, arrival: Nanos) -> Result<Durable, Landing> {
+        let [Landed { kept: Some(kept), value: Some(_), .. }] = &landing.members[..] else {
+            return Err(landing);
+        };
+        match outcome(&kept.at.pages, arrival) {
+            Some((Ok(()), spent)) => Ok(Durable { stored: landing.stored, spent }),
+            _ => Err(landing),
+        }
+    }
+
     /// Waits until a write is durable, in the mode that [`Ack`] names, and says whether it took the
     /// place of a value. An error has changed nothing once later writes of the key have landed too:
     /// a caller that has several waits for the last one first.

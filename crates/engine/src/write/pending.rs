@@ -102,48 +102,59 @@ impl Pending {
         }
     }
 
-    async fn wait(&self) -> Landed {
-        if let Some(landed) = self.landed() {
-            return landed;
+    /// Waits until its program is over. The time is not accounted.
+    pub(crate) async fn wait(&self) {
+        if !self.has_landed() {
+            self.state().waiters.push(clock::current());
+            clock::park_unaccounted(Rank::Free).await;
+            assert!(self.has_landed(), "waiters are woken when the page has landed");
         }
-        self.state().waiters.push(clock::current());
-        clock::park_unaccounted(Rank::Free).await;
-        self.landed().expect("waiters are woken when the page has landed")
     }
 }
 
-/// Waits until all `pages` are durable. The time until the page that landed last was closed counts
-/// as batching; the time after that counts by the stages of its program. If another reactor, with a
-/// clock of its own, programs one of the pages, all the time counts as the array's.
+/// Waits until all `pages` are durable, and accounts the time by [`outcome`].
 pub(crate) async fn durable(pages: &[Arc<Pending>]) -> Result<(), media::Error> {
     let arrival = clock::now();
+    for page in pages {
+        page.wait().await;
+    }
+    let (result, spent) = outcome(pages, arrival).expect("all of them are over");
+    clock::account(&spent);
+    result
+}
+
+/// Returns how the programs of `pages` ended, and the stages of the time since `arrival`. `None`
+/// while one of them is not over.
+///
+/// The program of the page that landed last counts by its stages, if it began after `arrival`; all
+/// other time counts as batching. If another reactor, with a clock of its own, programs one
+/// of the pages, all the time counts as the array's.
+pub(crate) fn outcome(
+    pages: &[Arc<Pending>],
+    arrival: Nanos,
+) -> Option<(Result<(), media::Error>, Stages)> {
     let mut last: Option<Landed> = None;
     let mut result = Ok(());
     let mut is_by_one_clock = true;
     for page in pages {
-        let landed = page.wait().await;
+        let landed = page.landed()?;
         result = result.and(landed.result);
         is_by_one_clock &= landed.home == Some(clock::reactor_id());
         if last.is_none_or(|last| last.at <= landed.at) {
             last = Some(landed);
         }
     }
-    if !is_by_one_clock {
-        let mut spent = Stages::default();
-        spent.add(Stage::Array, clock::now() - arrival);
-        clock::account(&spent);
-        return result;
-    }
-    let Some(last) = last.filter(|last| last.at > arrival) else { return result };
     let mut spent = Stages::default();
-    if last.closed_at >= arrival {
-        spent.add(Stage::Batch, last.closed_at - arrival);
-        spent += &last.stages;
-    } else {
-        spent.add(Stage::Batch, last.at - arrival);
+    let all = clock::now() - arrival;
+    if !is_by_one_clock {
+        spent.add(Stage::Array, all);
+        return Some((result, spent));
     }
-    clock::account(&spent);
-    result
+    if let Some(last) = last.filter(|last| last.closed_at >= arrival) {
+        spent += &last.stages;
+    }
+    spent.add(Stage::Batch, all - spent.total());
+    Some((result, spent))
 }
 
 /// A batch of which some page has not landed.

@@ -41,7 +41,7 @@ pub(crate) struct FailedValue {
 /// Keeps a record, and the one that it replaced, in place until the record has landed or is undone.
 pub(crate) struct Revocable {
     log: Arc<Log>,
-    extent: ExtentId,
+    pub(crate) extent: ExtentId,
     /// The extent of the replaced record.
     replaced: Option<ExtentId>,
 }
