@@ -74,6 +74,7 @@ mod timer;
 mod trace;
 mod unix;
 mod unix_millis;
+mod users;
 
 pub use account::account_to;
 pub use arrival::{CatchUp, catch_up, give_way};
@@ -106,3 +107,4 @@ pub use task_state::TaskId;
 pub use trace::{Span, TraceSink};
 pub use unix::{host_unix_now, set_unix_now, unix_now};
 pub use unix_millis::UnixMillis;
+pub use users::{User, Users};

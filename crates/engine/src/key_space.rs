@@ -1,5 +1,6 @@
 use crate::error::Error;
 use base::Key;
+use clock::{Stage, User, Users};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -39,18 +40,23 @@ const PRESENCE_BITS: u32 = 2;
 /// All key spaces: for each id a word with its generation and its presence, since every command
 /// asks.
 #[derive(Debug)]
-pub(crate) struct KeySpaces(Box<[AtomicU32]>);
+pub(crate) struct KeySpaces {
+    words: Box<[AtomicU32]>,
+    /// Tasks that create one.
+    creating: Users,
+}
 
 impl Default for KeySpaces {
     fn default() -> Self {
-        Self((0..=u16::MAX).map(|_| AtomicU32::new(ABSENT)).collect())
+        let words = (0..=u16::MAX).map(|_| AtomicU32::new(ABSENT)).collect();
+        Self { words, creating: Users::default() }
     }
 }
 
 impl KeySpaces {
     #[inline]
     fn word(&self, space: KeySpaceId) -> &AtomicU32 {
-        &self.0[usize::from(space.0)]
+        &self.words[usize::from(space.0)]
     }
 
     /// Returns the table that holds the keys of `space` now.
@@ -67,15 +73,22 @@ impl KeySpaces {
         }
     }
 
-    /// Begins to create `space`, unless it exists or another task creates it.
-    pub(crate) fn begin(&self, space: KeySpaceId) -> Result<TableId, Error> {
+    /// Begins to create `space`, unless it exists or another task creates it. The creation ends with
+    /// [`Self::set`] before the returned guard drops.
+    pub(crate) fn begin(&self, space: KeySpaceId) -> Result<(TableId, User), Error> {
         if space == KeySpaceId::STORE {
             return Err(Error::KeySpaceReserved);
         }
         let create = |word| (word % (1 << PRESENCE_BITS) == ABSENT).then_some(word | CREATING);
         let word = self.word(space).fetch_update(Ordering::Relaxed, Ordering::Relaxed, create);
         let word = word.map_err(|_| Error::KeySpaceExists)?;
-        Ok(TableId { space, generation: word >> PRESENCE_BITS })
+        let table = TableId { space, generation: word >> PRESENCE_BITS };
+        Ok((table, self.creating.add()))
+    }
+
+    /// Waits until no task creates a key space.
+    pub(crate) async fn created(&self) {
+        self.creating.end(Stage::Latch).await;
     }
 
     pub(crate) fn set(&self, table: TableId, exists: bool) {

@@ -71,7 +71,7 @@ pub struct Door {
     pub(crate) was_limited: AtomicBool,
     pub(crate) is_closed: AtomicBool,
     /// Whether what the door does beside commands is being done.
-    pub(crate) is_tended: AtomicBool,
+    pub(crate) tending: clock::Users,
 }
 
 impl Door {
@@ -98,7 +98,7 @@ impl Door {
             rng: Mutex::new(Rng::new(settings.seed)),
             was_limited: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
-            is_tended: AtomicBool::new(false),
+            tending: clock::Users::default(),
         }
     }
 

@@ -17,9 +17,6 @@ use std::sync::atomic::Ordering;
 /// How often it is looked for graves that are due.
 const PERIOD: Nanos = Nanos::from_micros(50_000);
 
-/// How often it is looked whether that has ended.
-const CLOSING: Nanos = Nanos::from_micros(1_000);
-
 /// Milliseconds after which it is tried again to remove nodes, if they could not be removed.
 const AGAIN: u64 = 1_000;
 
@@ -54,7 +51,7 @@ impl Door {
     /// Removes what is left of collections that are gone, and ends connections that are past their
     /// limits, until the door is [closed](Self::close).
     pub async fn tend(&self) {
-        self.is_tended.store(true, Ordering::SeqCst);
+        let _tending = self.tending.add();
         while !self.is_closed() && self.store().count_expiring().await {
             self.sweep();
         }
@@ -77,15 +74,12 @@ impl Door {
             }
             clock::sleep(PERIOD, Stage::Queue).await;
         }
-        self.is_tended.store(false, Ordering::SeqCst);
     }
 
     /// Ends the work beside commands. On return nothing uses the store, if no connection is open.
     pub async fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
-        while self.is_tended.load(Ordering::SeqCst) {
-            clock::sleep(CLOSING, Stage::Queue).await;
-        }
+        self.tending.end(Stage::Queue).await;
     }
 
     fn is_closed(&self) -> bool {

@@ -5,14 +5,11 @@ use crate::collection::grave::Grave;
 use crate::failure::Failure;
 use crate::hidden;
 use crate::upkeep::{self, Upkeep};
-use base::{Buf, BufMut, Key, Nanos};
-use clock::{Stage, UnixMillis};
+use base::{Buf, BufMut, Key};
+use clock::{UnixMillis, User};
 use engine::{BatchOp, BatchWrite, Condition, Error, KeySpaceId, Store, Version, Write};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// How long a transaction waits for a key space that another one creates or purges.
-const CREATING: Nanos = Nanos::from_micros(50);
 
 /// The reply to a command that reads too many values at once.
 const READS_TOO_MUCH: &str = "ERR what is read at once has more bytes than the server allows";
@@ -102,7 +99,7 @@ pub(crate) struct Transaction {
     readable_max: usize,
     readable: usize,
     /// Held once it relies on there being no such key space as it has asked for.
-    assumption: Option<Arc<()>>,
+    assumption: Option<User>,
     /// Graves that it digs: when they are due, and their numbers.
     buried: Vec<(UnixMillis, u64)>,
     /// Bytes of what it writes, as the store counts those of a batch or more.
@@ -518,7 +515,7 @@ pub(crate) async fn create(store: &Arc<Store>, space: KeySpaceId) -> Result<(), 
     match store.create_key_space(space).await {
         Err(Error::KeySpaceExists) => {
             // Another task may be creating it.
-            clock::sleep(CREATING, Stage::Latch).await;
+            store.key_spaces_created().await;
             Ok(())
         }
         created => created,

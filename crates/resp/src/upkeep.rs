@@ -4,47 +4,26 @@
 use crate::failure::Failure;
 use crate::hidden::NOTES;
 use crate::transaction::Transaction;
-use base::{Buf, Key, Nanos};
-use clock::{Stage, UnixMillis};
+use base::{Buf, Key};
+use clock::{Stage, UnixMillis, User, Users};
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Numbers that are taken at once: those left are lost when the server ends.
 const IDS: u64 = 1 << 16;
-
-/// How long it is waited for others' transactions.
-const OTHERS: Nanos = Nanos::from_micros(50);
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Upkeep {
     ids: Mutex<Range<u64>>,
     due: Mutex<BTreeSet<(UnixMillis, u64)>>,
-    /// Held by transactions that rely on there being no collections.
-    assumption: Arc<()>,
+    /// Transactions that rely on there being no collections.
+    assuming: Users,
     /// Transactions that are writing collections.
-    writing: AtomicU32,
-    /// Who empties a database, so that none may begin to.
-    emptying: AtomicU32,
-}
-
-/// What counts, as long as it is there.
-#[derive(Debug)]
-pub(crate) struct Counted<'a>(&'a AtomicU32);
-
-impl<'a> Counted<'a> {
-    fn new(count: &'a AtomicU32) -> Self {
-        count.fetch_add(1, Ordering::SeqCst);
-        Self(count)
-    }
-}
-
-impl Drop for Counted<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
-    }
+    writing: Users,
+    /// Tasks that empty a database, so that none may begin to write.
+    emptying: Users,
 }
 
 impl Upkeep {
@@ -93,40 +72,34 @@ impl Upkeep {
         Some(first.1)
     }
 
-    /// What a transaction holds as long as it relies on there being no collections where there were
+    /// A transaction holds this as long as it relies on there being no collections where there were
     /// none.
-    pub(crate) fn assume(&self) -> Arc<()> {
-        self.assumption.clone()
+    pub(crate) fn assume(&self) -> User {
+        self.assuming.add()
     }
 
-    /// Waits until no transaction does so that has before.
+    /// Waits until no transaction does so.
     pub(crate) async fn assumptions_end(&self) {
-        while Arc::strong_count(&self.assumption) > 1 {
-            clock::sleep(OTHERS, Stage::Latch).await;
-        }
+        self.assuming.end(Stage::Latch).await;
     }
 
     /// Keeps databases from being emptied until the returned guard is dropped; `None` while one is
     /// being emptied. A holder of the guard or of an assumption waits for the store alone: emptying
     /// waits for both.
-    pub(crate) fn begin_writing(&self) -> Option<Counted<'_>> {
-        let writing = Counted::new(&self.writing);
-        (self.emptying.load(Ordering::SeqCst) == 0).then_some(writing)
+    pub(crate) fn begin_writing(&self) -> Option<User> {
+        let writing = self.writing.add();
+        self.emptying.are_none().then_some(writing)
     }
 
     /// Waits until no database is being emptied.
     pub(crate) async fn emptying_ends(&self) {
-        while self.emptying.load(Ordering::SeqCst) > 0 {
-            clock::sleep(OTHERS, Stage::Latch).await;
-        }
+        self.emptying.end(Stage::Latch).await;
     }
 
     /// Waits until no transaction writes collections. None does while the returned guard exists.
-    pub(crate) async fn begin_emptying(&self) -> Counted<'_> {
-        let emptying = Counted::new(&self.emptying);
-        while self.writing.load(Ordering::SeqCst) > 0 {
-            clock::sleep(OTHERS, Stage::Latch).await;
-        }
+    pub(crate) async fn begin_emptying(&self) -> User {
+        let emptying = self.emptying.add();
+        self.writing.end(Stage::Latch).await;
         emptying
     }
 }

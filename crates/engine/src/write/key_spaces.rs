@@ -15,7 +15,7 @@ impl Store {
     /// Durable on return, in the mode that [`Ack`](crate::Ack) names, as is
     /// [`Self::delete_key_space`].
     pub async fn create_key_space(self: &Arc<Self>, space: KeySpaceId) -> Result<(), Error> {
-        let table = self.spaces.begin(space)?;
+        let (table, _creating) = self.spaces.begin(space)?;
         let kept = self.keep(table, true).await;
         if kept.is_err() {
             // One of its records may have landed.
@@ -23,6 +23,12 @@ impl Store {
         }
         self.spaces.set(table, kept.is_ok());
         kept
+    }
+
+    /// Waits until no task creates a key space: one that [`Error::KeySpaceExists`] was about is
+    /// there then, or its creation has failed.
+    pub async fn key_spaces_created(&self) {
+        self.spaces.created().await;
     }
 
     /// Deletes a key space and every key in it, at once.
