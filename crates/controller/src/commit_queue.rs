@@ -3,7 +3,7 @@
 
 use crate::completion::{Executed, Outcome};
 use crate::controller::Controller;
-use crate::namespace::Namespace;
+use crate::namespace::{Namespace, NamespaceInUse};
 use crate::status::status_of;
 use base::Nanos;
 use clock::{Stage, Stages};
@@ -39,7 +39,7 @@ struct Commits<C> {
 /// A Store in the log.
 pub(crate) struct Commit<C> {
     /// Its namespace, which has a store. It is kept until the answer.
-    pub(crate) namespace: Arc<Namespace>,
+    pub(crate) namespace: Arc<NamespaceInUse>,
     pub(crate) landing: Landing,
     /// When it began.
     pub(crate) began: Nanos,

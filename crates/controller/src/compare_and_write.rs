@@ -2,26 +2,27 @@ use crate::completion::{Executed, Outcome};
 use crate::controller::Controller;
 use crate::fused::{check, failed};
 use crate::logical_blocks::LogicalBlocks;
-use crate::namespace::Namespace;
+use crate::namespace::{Namespace, NamespaceInUse};
 use crate::nvm::{compared, written};
 use crate::span::Span;
 use crate::submission::Submission;
 use media::Blocks;
 use smallvec::smallvec;
 use spec::Status;
+use std::ops::Deref;
 use std::sync::Arc;
 
 impl Controller {
     /// Executes two adjacent commands as one operation. Polled inside.
     pub(crate) async fn execute_fused(
         &self,
-        namespace: Option<Arc<Namespace>>,
+        namespace: Option<Arc<NamespaceInUse>>,
         [first, second]: [Submission; 2],
     ) -> [Outcome; 2] {
         if let Some(delays) = &self.delays {
             delays.begin(2).await;
         }
-        let outcomes = match namespace.as_deref() {
+        let outcomes = match namespace.as_deref().map(Deref::deref) {
             None => [Err(Status::INVALID_NAMESPACE), Err(Status::INVALID_NAMESPACE)],
             Some(namespace) => match (check(namespace, &first.command, &second.command), namespace)
             {

@@ -4,7 +4,7 @@ use crate::emulation::{Delays, Emulation};
 use crate::fused;
 use crate::inventory::Inventory;
 use crate::logical_blocks::LogicalBlocks as _;
-use crate::namespace::Namespace;
+use crate::namespace::{Namespace, NamespaceInUse};
 use crate::sanitizing::Sanitizing;
 use crate::span_locks::SpanLocks;
 use crate::submission::Submission;
@@ -13,6 +13,7 @@ use clock::{Inside, Monitor};
 use engine::Store;
 use spec::{QualifiedName, Status};
 use std::future::poll_fn;
+use std::ops::Deref;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -107,13 +108,17 @@ impl Controller {
     /// Returns the namespace with this id, if any. While the caller holds the `Arc`, its media are
     /// not given to another namespace.
     #[inline]
-    pub fn namespace(&self, nsid: u32) -> Option<Arc<Namespace>> {
+    pub fn namespace(&self, nsid: u32) -> Option<Arc<NamespaceInUse>> {
         self.inventory.get(nsid)
     }
 
     /// Returns the namespace with this id, if it is attached to `host`.
     #[inline]
-    pub(crate) fn namespace_of(&self, nsid: u32, host: &QualifiedName) -> Option<Arc<Namespace>> {
+    pub(crate) fn namespace_of(
+        &self,
+        nsid: u32,
+        host: &QualifiedName,
+    ) -> Option<Arc<NamespaceInUse>> {
         self.namespace(nsid).filter(|_| self.attachments.are_of(nsid, host))
     }
 
@@ -194,7 +199,7 @@ impl Controller {
 
     async fn flush_each(&self) {
         for namespace in self.namespace_ids().into_iter().filter_map(|id| self.namespace(id)) {
-            match &*namespace {
+            match &**namespace {
                 Namespace::Kv(store) => drop(store.flush().await),
                 Namespace::Block(blocks) => drop(blocks.make_durable().await),
                 Namespace::Zoned(zones) => zones.flush().await,
@@ -206,13 +211,13 @@ impl Controller {
     /// monitor.
     pub(crate) async fn execute(
         &self,
-        namespace: Option<Arc<Namespace>>,
+        namespace: Option<Arc<NamespaceInUse>>,
         submission: Submission,
     ) -> Outcome {
         if let Some(delays) = &self.delays {
             delays.begin(1).await;
         }
-        let outcome = match namespace.as_deref() {
+        let outcome = match namespace.as_deref().map(Deref::deref) {
             None => Err(Status::INVALID_NAMESPACE),
             Some(namespace) if submission.command.is_fused() => {
                 Err(fused::refusal_alone(namespace, &submission.command))

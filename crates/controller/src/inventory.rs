@@ -3,7 +3,8 @@ mod saved;
 pub use saved::SavedNamespaces;
 
 use crate::block_run::BlockRun;
-use crate::namespace::{NAMESPACES_MAX, Namespace};
+use crate::namespace::{NAMESPACES_MAX, Namespace, NamespaceInUse};
+use clock::Users;
 use ftl::Zones;
 use spec::Status;
 use std::collections::BTreeMap;
@@ -41,11 +42,18 @@ enum Slot {
     Free,
     /// A namespace is being created or deleted.
     Taken,
-    Formatting(Arc<Namespace>),
-    There(Arc<Namespace>),
+    Formatting(InUse),
+    There(InUse),
 }
 
+/// A namespace, and the count of what holds it.
+type InUse = (Arc<NamespaceInUse>, Users);
+
 impl Slot {
+    fn there(namespace: Namespace) -> Self {
+        Self::There(NamespaceInUse::new(namespace))
+    }
+
     fn is_formatting(&self) -> bool {
         matches!(self, Self::Formatting(_))
     }
@@ -57,7 +65,7 @@ impl Inventory {
         let made_with = namespaces.clone();
         let runs = (1..).zip(&namespaces);
         let runs = runs.filter_map(|(nsid, namespace)| Some((nsid, namespace.run()?))).collect();
-        let slots = namespaces.into_iter().map(|it| Slot::There(Arc::new(it))).collect();
+        let slots = namespaces.into_iter().map(Slot::there).collect();
         let state = RwLock::new(State { made_with, slots, runs, ..State::default() });
         Self { state, any_formatting: AtomicBool::new(false) }
     }
@@ -73,9 +81,11 @@ impl Inventory {
     /// Returns the namespace with this id, if any. While the caller holds the `Arc`, its media are
     /// not given to another namespace.
     #[inline]
-    pub(crate) fn get(&self, nsid: u32) -> Option<Arc<Namespace>> {
+    pub(crate) fn get(&self, nsid: u32) -> Option<Arc<NamespaceInUse>> {
         match self.state().slots.get((nsid as usize).checked_sub(1)?)? {
-            Slot::There(namespace) | Slot::Formatting(namespace) => Some(namespace.clone()),
+            Slot::There((namespace, _)) | Slot::Formatting((namespace, _)) => {
+                Some(namespace.clone())
+            }
             Slot::Free | Slot::Taken => None,
         }
     }
@@ -128,24 +138,26 @@ impl Inventory {
 
     /// Puts a new namespace at its reserved id, or restores one after a format or a failed
     /// deletion.
-    pub(crate) fn put(&self, nsid: u32, namespace: Arc<Namespace>) {
+    pub(crate) fn put(&self, nsid: u32, namespace: Namespace) {
         let mut state = self.state_mut();
-        state.set(nsid, Slot::There(namespace));
+        state.set(nsid, Slot::there(namespace));
         let any = state.slots.iter().any(Slot::is_formatting);
         self.any_formatting.store(any, Ordering::Relaxed);
     }
 
-    /// Starts to delete a namespace: new commands do not find it.
-    pub(crate) fn begin_end(&self, nsid: u32) -> Result<Arc<Namespace>, Status> {
+    /// Starts to delete a namespace: new commands do not find it. Returns it with the commands that
+    /// use it.
+    pub(crate) fn begin_end(&self, nsid: u32) -> Result<(Namespace, Users), Status> {
         self.state_mut().replace(nsid, |_| Slot::Taken)
     }
 
-    /// Starts to format a namespace.
-    pub(crate) fn begin_format(&self, nsid: u32) -> Result<Arc<Namespace>, Status> {
+    /// Starts to format a namespace. Returns it with the commands that use it.
+    pub(crate) fn begin_format(&self, nsid: u32) -> Result<(Namespace, Users), Status> {
         let mut state = self.state_mut();
-        let namespace = state.replace(nsid, Slot::Formatting)?;
+        let formatting = |namespace| Slot::Formatting(NamespaceInUse::new(namespace));
+        let before = state.replace(nsid, formatting)?;
         self.any_formatting.store(true, Ordering::Relaxed);
-        Ok(namespace)
+        Ok(before)
     }
 
     /// Allocates `count` blocks for the namespace of a reserved id.
@@ -206,15 +218,15 @@ impl State {
     fn replace(
         &mut self,
         nsid: u32,
-        becomes: impl FnOnce(Arc<Namespace>) -> Slot,
-    ) -> Result<Arc<Namespace>, Status> {
+        becomes: impl FnOnce(Namespace) -> Slot,
+    ) -> Result<(Namespace, Users), Status> {
         let at = (nsid as usize).checked_sub(1);
         let slot = at.and_then(|at| self.slots.get_mut(at)).ok_or(Status::INVALID_NAMESPACE)?;
         match slot {
-            Slot::There(namespace) => {
-                let namespace = namespace.clone();
+            Slot::There((in_use, users)) => {
+                let (namespace, users) = (Namespace::clone(in_use), users.clone());
                 *slot = becomes(namespace.clone());
-                Ok(namespace)
+                Ok((namespace, users))
             }
             Slot::Formatting(_) => Err(Status::FORMAT_IN_PROGRESS),
             Slot::Free | Slot::Taken => Err(Status::INVALID_NAMESPACE),

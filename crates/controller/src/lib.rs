@@ -88,6 +88,6 @@ pub use fused_order::{FusedOrder, Ordered};
 pub use host_queue::{Capsule, HostQueue, IN_CAPSULE_BYTES_MAX, Port, Response, Responses};
 pub use inventory::SavedNamespaces;
 pub use link::LinkTiming;
-pub use namespace::{NAMESPACES_MAX, Namespace};
+pub use namespace::{NAMESPACES_MAX, Namespace, NamespaceInUse};
 pub use queue::{Queue, QueuePair};
 pub use submission::Submission;

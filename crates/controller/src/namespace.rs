@@ -1,10 +1,12 @@
 use crate::kv_key;
 use crate::span::Span;
+use clock::{User, Users};
 use engine::Store;
 use ftl::Zones;
 use media::Blocks;
 use spec::{Command, CommandSet, Opcode};
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// The largest id that a namespace can have, and so the most that there are.
@@ -20,6 +22,37 @@ pub enum Namespace {
     Block(Arc<dyn Blocks>),
     /// Zones of logical blocks.
     Zoned(Arc<Zones>),
+}
+
+/// A namespace that commands use. Each command holds an `Arc` of it until its end: before that, its
+/// media are not given to another namespace.
+pub struct NamespaceInUse {
+    namespace: Namespace,
+    _user: User,
+}
+
+impl NamespaceInUse {
+    /// Returns `namespace` for commands, and the count that says whether one still uses it.
+    pub(crate) fn new(namespace: Namespace) -> (Arc<Self>, Users) {
+        let users = Users::default();
+        let user = users.add();
+        (Arc::new(Self { namespace, _user: user }), users)
+    }
+}
+
+impl Deref for NamespaceInUse {
+    type Target = Namespace;
+
+    #[inline]
+    fn deref(&self) -> &Namespace {
+        &self.namespace
+    }
+}
+
+impl fmt::Debug for NamespaceInUse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.namespace.fmt(f)
+    }
 }
 
 impl Namespace {

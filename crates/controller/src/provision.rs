@@ -6,7 +6,6 @@ use crate::namespace::Namespace;
 use crate::nvm::give_up;
 use crate::span::Span;
 use crate::status::{status_of, status_of_write, status_of_zones};
-use base::Nanos;
 use clock::Stage;
 use engine::{KeySpaceId, Store};
 use ftl::ZoneAction;
@@ -34,7 +33,7 @@ impl Controller {
         let nsid = self.inventory.reserve()?;
         match self.inside(self.make(nsid, set, size)).await {
             Ok(namespace) => {
-                self.inventory.put(nsid, Arc::new(namespace));
+                self.inventory.put(nsid, namespace);
                 Ok(nsid)
             }
             Err(status) => {
@@ -62,8 +61,10 @@ impl Controller {
 
     /// Deletes a namespace and its data after its commands in flight have ended.
     pub(crate) async fn delete_namespace(&self, nsid: u32) -> Result<(), Status> {
-        let namespace = self.inventory.begin_end(nsid)?;
-        until_unused(&namespace, 1).await;
+        // A late command could write after the wipe, and the next namespace on these blocks would
+        // expose its data.
+        let (namespace, users) = self.inventory.begin_end(nsid)?;
+        users.end(Stage::Queue).await;
         let wiped = self.inside(end(nsid, &namespace)).await;
         match wiped {
             Ok(()) => self.inventory.end(nsid, &namespace),
@@ -75,22 +76,11 @@ impl Controller {
     /// Formats a namespace after its commands in flight have ended. Commands that arrive during the
     /// format fail.
     pub(crate) async fn format_namespace(&self, nsid: u32) -> Result<(), Status> {
-        let namespace = self.inventory.begin_format(nsid)?;
-        until_unused(&namespace, 2).await;
+        let (namespace, users) = self.inventory.begin_format(nsid)?;
+        users.end(Stage::Queue).await;
         let wiped = self.inside(wipe(nsid, &namespace)).await;
         self.inventory.put(nsid, namespace);
         wiped
-    }
-}
-
-/// Interval at which the end of a namespace's commands in flight is checked.
-const LOOK: Nanos = Nanos::from_micros(100);
-
-/// Waits until at most `holders` references to the namespace remain. Otherwise a late command could
-/// write after the wipe, and the next namespace on these blocks would expose its data.
-async fn until_unused(namespace: &Arc<Namespace>, holders: usize) {
-    while Arc::strong_count(namespace) > holders {
-        clock::sleep(LOOK, Stage::Queue).await;
     }
 }
 

@@ -3,7 +3,7 @@ use crate::completion::{Completion, Executed, Outcome};
 use crate::completions::Completions;
 use crate::controller::Controller;
 use crate::fused_order::{FusedOrder, Ordered};
-use crate::namespace::Namespace;
+use crate::namespace::{Namespace, NamespaceInUse};
 use crate::quick::{Quick, Tried};
 use crate::submission::Submission;
 use base::Nanos;
@@ -48,7 +48,7 @@ type Asked = (u64, Opcode);
 /// A Store or Retrieve that has not begun.
 struct Held {
     asked: Asked,
-    namespace: Arc<Namespace>,
+    namespace: Arc<NamespaceInUse>,
     quick: Quick,
     announced: Option<Announced>,
 }
@@ -170,10 +170,10 @@ impl Shared {
     fn start_quick(
         self: &Rc<Self>,
         id: u64,
-        namespace: &Arc<Namespace>,
+        namespace: &Arc<NamespaceInUse>,
         submission: &mut Submission,
     ) -> bool {
-        if !self.controller.has_quick_commands() || !matches!(**namespace, Namespace::Kv(_)) {
+        if !self.controller.has_quick_commands() || !matches!(***namespace, Namespace::Kv(_)) {
             return false;
         }
         let Submission { command, data, .. } = submission;

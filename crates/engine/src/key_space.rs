@@ -73,7 +73,7 @@ impl KeySpaces {
         }
     }
 
-    /// Begins to create `space`, unless it exists or another task creates it. The creation ends with
+    /// Begins to create `space`, unless it exists or another task creates it. The creation ends by
     /// [`Self::set`] before the returned guard drops.
     pub(crate) fn begin(&self, space: KeySpaceId) -> Result<(TableId, User), Error> {
         if space == KeySpaceId::STORE {

@@ -9,12 +9,13 @@ use super::delivery::delivered;
 use super::sharing::{ACCESS_GROUP, SHARED};
 use crate::completion::Executed;
 use crate::fabrics::{Association, Service, Subsystem};
-use crate::namespace::{NAMESPACES_MAX, Namespace};
+use crate::namespace::{NAMESPACES_MAX, Namespace, NamespaceInUse};
 use spec::{
     Cns, Command, CommandSet, ControllerList, IdentifyNamespace, IndependentNamespace,
     IoCommandSets, NamespaceDescriptor, NamespaceDescriptors, NamespaceList, NvmController,
     NvmNamespace, Status, ZonedController, ZonedNamespace,
 };
+use std::ops::Deref;
 use std::sync::Arc;
 use zerocopy::IntoBytes;
 
@@ -61,11 +62,11 @@ pub(super) fn identify(association: &Association, command: &Command) -> Executed
         }
         Cns::ACTIVE_NAMESPACES => asked.list(|nsid| association.namespace(nsid).is_some()),
         Cns::ACTIVE_NAMESPACES_OF_SET if SETS.contains(&set) => {
-            let has_set = |namespace: Arc<Namespace>| namespace.command_set() == set;
+            let has_set = |namespace: Arc<NamespaceInUse>| namespace.command_set() == set;
             asked.list(|nsid| association.namespace(nsid).is_some_and(has_set))
         }
         Cns::ALLOCATED_NAMESPACES_OF_SET if SETS.contains(&set) => {
-            let has_set = |namespace: Arc<Namespace>| namespace.command_set() == set;
+            let has_set = |namespace: Arc<NamespaceInUse>| namespace.command_set() == set;
             asked.list(|nsid| subsystem.device.namespace(nsid).is_some_and(has_set))
         }
         // Hosts request these whatever the namespaces are; that of KV 1.0d has no fields either.
@@ -99,7 +100,7 @@ impl Asked<'_> {
 
     /// Returns the requested namespace. `None` if the id is valid and the host has no such
     /// namespace.
-    fn namespace(&self) -> Result<Option<Arc<Namespace>>, Status> {
+    fn namespace(&self) -> Result<Option<Arc<NamespaceInUse>>, Status> {
         self.id().map(|nsid| self.association.namespace(nsid))
     }
 
@@ -110,12 +111,12 @@ impl Asked<'_> {
     }
 
     /// Answers CNS 00h and 11h, for namespaces of every set.
-    fn in_blocks(&self, find: impl Fn(u32) -> Option<Arc<Namespace>>) -> Executed {
+    fn in_blocks(&self, find: impl Fn(u32) -> Option<Arc<NamespaceInUse>>) -> Executed {
         let described = if self.command.nsid() == NSID_ALL {
             block::of_all()
         } else {
             let nguid = self.subsystem.nguid(self.command.nsid());
-            match find(self.id()?).as_deref() {
+            match find(self.id()?).as_deref().map(Deref::deref) {
                 Some(Namespace::Kv(store)) => kv::in_blocks(store, nguid),
                 Some(Namespace::Block(blocks)) => block::namespace(&blocks.shape(), nguid),
                 Some(Namespace::Zoned(zones)) => zoned::in_blocks(&zones.shape(), nguid),
@@ -140,12 +141,12 @@ impl Asked<'_> {
     fn in_terms_of(
         &self,
         set: CommandSet,
-        find: impl Fn(u32) -> Option<Arc<Namespace>>,
+        find: impl Fn(u32) -> Option<Arc<NamespaceInUse>>,
     ) -> Executed {
         if set != CommandSet::NVM && !self.has(set) {
             return Err(Status::INVALID_FIELD);
         }
-        match (find(self.id()?).as_deref(), set) {
+        match (find(self.id()?).as_deref().map(Deref::deref), set) {
             (Some(Namespace::Kv(store)), CommandSet::KEY_VALUE) => {
                 let nguid = self.subsystem.nguid(self.command.nsid());
                 delivered(

@@ -10,7 +10,7 @@ use crate::fabrics::rules::Limits;
 use crate::fabrics::subsystem::Subsystem;
 use crate::fabrics::transport_address::TransportAddress;
 use crate::fabrics::work::WorkCount;
-use crate::namespace::Namespace;
+use crate::namespace::NamespaceInUse;
 use base::Nanos;
 use clock::Stage;
 use spec::{Completion, QualifiedName, Status};
@@ -60,7 +60,7 @@ pub(crate) struct Association {
 impl Association {
     /// Returns the namespace with this id, if it is attached to the host.
     #[inline]
-    pub(crate) fn namespace(&self, nsid: u32) -> Option<Arc<Namespace>> {
+    pub(crate) fn namespace(&self, nsid: u32) -> Option<Arc<NamespaceInUse>> {
         match &self.service {
             Service::Storage(subsystem) => subsystem.namespace(nsid, &self.host),
             Service::Discovery(_) => None,

@@ -210,7 +210,7 @@ impl Dispatcher {
                 if terms.id > 0 && !self.lend(&association, subsystem, terms) =>
             {
                 let rights = association.rights(subsystem, None);
-                Some(IoContext { rights, device: subsystem.device.clone() })
+                Some(IoContext { rights, device: subsystem.device.clone(), user: None })
             }
             _ => None,
         };

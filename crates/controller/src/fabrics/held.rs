@@ -8,7 +8,7 @@ use crate::fabrics::slots::CommandHead;
 use crate::fabrics::transfer::{room, sgl_len};
 use crate::host_queue::Capsule;
 use crate::io_command::Counted;
-use crate::namespace::Namespace;
+use crate::namespace::{Namespace, NamespaceInUse};
 use crate::quick::Quick;
 use engine::{Announced, Store};
 use spec::Opcode;
@@ -22,7 +22,7 @@ pub(crate) const HELD_MAX: usize = 32;
 pub(crate) struct Held {
     /// The namespace of all of them, and its id. While the queue has it, its media are not given
     /// to another namespace.
-    pub(crate) namespace: Option<(u32, Arc<Namespace>)>,
+    pub(crate) namespace: Option<(u32, Arc<NamespaceInUse>)>,
     pub(crate) commands: Vec<HeldCommand>,
 }
 
@@ -59,7 +59,7 @@ impl Held {
     fn store(&mut self, io_context: &IoContext, nsid: u32) -> Option<&Arc<Store>> {
         if self.namespace.is_none() {
             let namespace = io_context.device.namespace(nsid);
-            let namespace = namespace.filter(|it| matches!(**it, Namespace::Kv(_)))?;
+            let namespace = namespace.filter(|it| matches!(***it, Namespace::Kv(_)))?;
             self.namespace = Some((nsid, namespace));
         }
         self.namespace.as_ref().map(|(_, namespace)| store_of(namespace))

@@ -11,7 +11,7 @@ use crate::fabrics::workers::WorkSlot;
 use crate::fused;
 use crate::host_queue::Capsule;
 use crate::io_command;
-use crate::namespace::Namespace;
+use crate::namespace::{Namespace, NamespaceInUse};
 use crate::quick::Tried;
 use crate::span::TRANSFER_BYTES_MAX;
 use crate::submission::Submission;
@@ -167,7 +167,7 @@ impl Pair {
     /// Counts an executed I/O command, and returns what the host is told.
     #[inline]
     fn end(
-        IoContext { rights, device }: &IoContext,
+        IoContext { rights, device, .. }: &IoContext,
         begun: Begun,
         mut outcome: Outcome,
     ) -> Outcome {
@@ -224,8 +224,8 @@ impl HasCommits for Pair {
 
 impl Controller {
     /// Executes a command of `namespace`. Callers poll it inside the monitor.
-    async fn carry_out(&self, namespace: Arc<Namespace>, todo: Todo) -> Outcome {
-        match (todo, &*namespace) {
+    async fn carry_out(&self, namespace: Arc<NamespaceInUse>, todo: Todo) -> Outcome {
+        match (todo, &**namespace) {
             (Todo::Execute(submission), _) => self.execute(Some(namespace), submission).await,
             (Todo::Quick(quick, announced), Namespace::Kv(store)) => {
                 quick.execute(store, announced).await.into()
@@ -240,7 +240,7 @@ fn decode_fused(
     io_context: &IoContext,
     [first, second]: [Capsule; 2],
 ) -> Result<[Job<Submission>; 2], [Status; 2]> {
-    let IoContext { rights, device } = io_context;
+    let IoContext { rights, device, .. } = io_context;
     if rights.state.takes_commands()
         && let Some(namespace) = device.namespace_of(first.command.nsid(), &rights.host)
     {
@@ -257,7 +257,7 @@ fn decode_fused(
 /// command is refused unless the other command came with it (`is_beside`).
 #[inline]
 fn decode(
-    IoContext { rights, device }: &IoContext,
+    IoContext { rights, device, .. }: &IoContext,
     capsule: Capsule,
     is_beside: bool,
 ) -> Result<Job<Submission>, Status> {

@@ -3,6 +3,7 @@ use crate::fabrics::association_state::AssociationState;
 use crate::fabrics::error_log::ErrorLog;
 use crate::fabrics::tally::Tally;
 use crate::fabrics::work::WorkCount;
+use clock::User;
 use spec::QualifiedName;
 use std::sync::Arc;
 
@@ -25,13 +26,16 @@ pub(crate) struct AssociationIo {
 pub(crate) struct IoContext {
     pub(crate) rights: AssociationIo,
     pub(crate) device: Arc<Controller>,
+    /// Counts a queue in another reactor than the device's until its last command has ended.
+    #[expect(dead_code, reason = "it counts until it drops")]
+    pub(crate) user: Option<User>,
 }
 
 impl IoContext {
     /// Returns whether no state of the device refuses commands of a namespace.
     #[inline]
     pub(crate) fn is_open(&self, nsid: u32) -> bool {
-        let Self { rights, device } = self;
+        let Self { rights, device, .. } = self;
         rights.state.takes_commands()
             && device.attachments.are_of(nsid, &rights.host)
             && device.sanitizing.refusal().is_none()

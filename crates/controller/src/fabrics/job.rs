@@ -1,7 +1,7 @@
 use crate::fabrics::io_context::IoContext;
 use crate::fabrics::slots::Ticket;
 use crate::io_command::Counted;
-use crate::namespace::Namespace;
+use crate::namespace::NamespaceInUse;
 use crate::quick::Quick;
 use crate::submission::Submission;
 use base::Nanos;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// A decoded I/O command.
 pub(crate) struct Job<T> {
-    pub(crate) namespace: Arc<Namespace>,
+    pub(crate) namespace: Arc<NamespaceInUse>,
     pub(crate) begun: Begun,
     pub(crate) todo: T,
 }
@@ -38,7 +38,7 @@ impl<T> Job<T> {
         self,
         io_context: &IoContext,
         ticket: Ticket,
-    ) -> (Arc<Namespace>, T, (Begun, Nanos)) {
+    ) -> (Arc<NamespaceInUse>, T, (Begun, Nanos)) {
         clock::label(ticket.head.command_id.into());
         clock::begin_account();
         let at = clock::now();

@@ -2,6 +2,7 @@ use crate::controller::Controller;
 use crate::fabrics::io_context::{AssociationIo, IoContext};
 use crate::fabrics::pair::{Binding, Gauge, Pair, Terms, is_fabrics};
 use crate::host_queue::{Capsule, Response, Responses};
+use clock::User;
 use std::cell::Cell;
 use std::fmt;
 use std::rc::Rc;
@@ -39,12 +40,19 @@ pub struct LeasedQueue {
 }
 
 impl LeasedQueue {
-    /// Creates the queue of `lease`; `device` is the device's controller in this reactor.
-    pub fn new(lease: Lease, device: Arc<Controller>, responses: Rc<dyn Responses>) -> Self {
+    /// Creates the queue of `lease`; `device` is the device's controller in this reactor. The queue
+    /// holds `user` until its last command has ended.
+    pub fn new(
+        lease: Lease,
+        device: Arc<Controller>,
+        responses: Rc<dyn Responses>,
+        user: User,
+    ) -> Self {
         let Lease { terms, gauge, rights } = lease;
-        let pair = Pair::new(responses, gauge);
         let errors = rights.errors.clone();
-        pair.bind(Binding { terms, errors, io_context: Some(IoContext { rights, device }) });
+        let io_context = Some(IoContext { rights, device, user: Some(user) });
+        let pair = Pair::new(responses, gauge);
+        pair.bind(Binding { terms, errors, io_context });
         Self { pair, has_ended: Cell::new(false) }
     }
 

@@ -2,7 +2,7 @@ use crate::controller::Controller;
 use crate::fabrics::association::{Association, Associations};
 use crate::fabrics::count::PerReactor;
 use crate::fabrics::tally::Tally;
-use crate::namespace::Namespace;
+use crate::namespace::NamespaceInUse;
 use base::checksum::hash64;
 use spec::{CommandSet, QualifiedName, Text, is_qualified_name};
 use std::fmt;
@@ -104,7 +104,7 @@ impl Subsystem {
 
     /// Returns the namespace with this id, if it is attached to `host`.
     #[inline]
-    pub(crate) fn namespace(&self, nsid: u32, host: &QualifiedName) -> Option<Arc<Namespace>> {
+    pub(crate) fn namespace(&self, nsid: u32, host: &QualifiedName) -> Option<Arc<NamespaceInUse>> {
         self.device.namespace_of(nsid, host)
     }
 

@@ -37,7 +37,7 @@ impl Inventory {
         let state = self.state();
         let slots = (1..).zip(&state.slots).filter(|(_, slot)| !matches!(slot, Slot::Free));
         let saved = slots.map(|(nsid, slot)| match slot {
-            Slot::There(namespace) => Some((nsid, state.save(nsid, namespace)?)),
+            Slot::There((namespace, _)) => Some((nsid, state.save(nsid, namespace)?)),
             _ => None,
         });
         let namespaces = saved.collect::<Option<_>>()?;
@@ -58,7 +58,7 @@ impl Inventory {
             let namespace = restored.restore(*nsid, *saved)?;
             let len = restored.slots.len().max(at + 1);
             restored.slots.resize(len, Slot::Free);
-            restored.slots[at] = Slot::There(Arc::new(namespace));
+            restored.slots[at] = Slot::there(namespace);
         }
         *state = restored;
         Some(())

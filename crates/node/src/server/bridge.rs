@@ -11,8 +11,7 @@
 use super::connections::{ConnectionInfo, transport_address};
 use super::device_set::DeviceSet;
 use crate::DiskDriveShare;
-use base::Nanos;
-use clock::{Notify, Stage};
+use clock::{Notify, Stage, Users};
 use controller::{
     Capsule, Controller, Entrance, FabricQueue, HostQueue, Lease, LeasedQueue, Port, Response,
     Responses, Tenant,
@@ -66,9 +65,6 @@ pub(super) struct Leased {
     place: usize,
     share: DiskDriveShare,
 }
-
-/// Interval at which a stopping server checks whether commands in flight have ended.
-const LOOK: Nanos = Nanos::from_micros(100);
 
 /// A queue of a connection.
 struct Connection {
@@ -128,6 +124,8 @@ pub(super) struct FarDevice {
     queues: RefCell<Connected>,
     /// This reactor's controllers of drives on disks, by index in the server's list.
     drives: RefCell<BTreeMap<usize, Arc<Controller>>>,
+    /// Queues that this reactor executes, until their last commands have ended.
+    leased: Users,
     is_leaving: Cell<bool>,
     /// Whether the device's reactor has ended, which it does after it has closed its devices.
     is_gone: Cell<bool>,
@@ -142,6 +140,7 @@ impl FarDevice {
             commands,
             queues: RefCell::default(),
             drives: RefCell::default(),
+            leased: Users::default(),
             is_leaving: Cell::new(false),
             is_gone: Cell::new(false),
             gone: Notify::new(),
@@ -152,6 +151,8 @@ impl FarDevice {
                 it.hear(message);
             }
             it.is_gone.set(true);
+            // Commands may wait for the device's reactor without end.
+            it.leased.abandon();
             it.gone.notify();
         });
         device
@@ -195,7 +196,7 @@ impl FarDevice {
         let Leased { lease, place, share } = leased;
         let mut drives = self.drives.borrow_mut();
         let drive = drives.entry(place).or_insert_with(|| share.controller());
-        LeasedQueue::new(lease, drive.clone(), responses)
+        LeasedQueue::new(lease, drive.clone(), responses, self.leased.add())
     }
 
     /// Returns the port for a host that connected by `way`.
@@ -218,12 +219,8 @@ impl FarDevice {
 
     /// Waits for commands in flight to end, then tells the device's reactor that this one has left.
     pub(super) async fn leave(&self) {
-        let drives = self.drives.take();
-        // A queue holds a reference while one of its commands is in flight.
-        let is_in_use = || drives.values().any(|drive| Arc::strong_count(drive) > 1);
-        while is_in_use() && !self.is_gone.get() {
-            clock::sleep(LOOK, Stage::Queue).await;
-        }
+        self.leased.end(Stage::Queue).await;
+        self.drives.take();
         self.commands.send(ToDevice::Left);
     }
 

@@ -2,6 +2,7 @@
 
 use crate::fabrics::host::pass;
 use base::Nanos;
+use clock::Users;
 use controller::{
     Capsule, Controller, Entrance, FabricQueue, HostQueue, Lease, LeasedQueue, Response, Responses,
     Tenant,
@@ -118,7 +119,8 @@ impl Tenant for End {
 
     fn lease(&self, device: &Arc<Controller>, lease: Lease) -> bool {
         self.with(|leasing| {
-            let leased = LeasedQueue::new(lease, device.clone(), leasing.responses.clone());
+            let (responses, user) = (leasing.responses.clone(), Users::default().add());
+            let leased = LeasedQueue::new(lease, device.clone(), responses, user);
             assert!(leasing.leased.set(leased).is_ok(), "a queue is leased once");
         });
         true
