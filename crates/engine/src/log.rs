@@ -564,6 +564,11 @@ impl Log {
         (unlanded, state.batch_of(address))
     }
 
+    /// Returns a record whose page has not landed.
+    pub(crate) fn unlanded_record(&self, address: Address) -> Option<Unlanded> {
+        self.unlanded(&self.state(), address)
+    }
+
     #[inline]
     fn unlanded(&self, state: &State, address: Address) -> Option<Unlanded> {
         self.with_unlanded(state, address, |pages, header, part| {

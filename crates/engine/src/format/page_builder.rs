@@ -11,7 +11,8 @@ pub(crate) struct PageBuilder {
     spare: Vec<u8>,
     front: Vec<u8>,
     continuation: Option<Buf>,
-    values: Vec<Buf>,
+    /// Values, each with its first byte among all of them: in rising order.
+    values: Vec<(u32, Buf)>,
     value_bytes: u32,
     records: u32,
     /// Headers have the CRC-32C of their values' bytes, or 0.
@@ -135,10 +136,11 @@ impl PageBuilder {
         if is_first && self.has_crcs && header.value_crc != 0 {
             self.crc = Some(header.value_crc);
         }
+        let start = self.value_bytes;
         self.value_bytes += part.len();
         self.records += 1;
         if part.len() > 0 {
-            self.values.push(part);
+            self.values.push((start, part));
         }
         offset
     }
@@ -158,14 +160,11 @@ impl PageBuilder {
 
     /// Returns the part of a header's value on this page.
     pub(crate) fn part(&self, header: &Header<'_>) -> Buf {
-        let mut at = 0;
-        for value in &self.values {
-            if at == u32::from(header.value_offset) {
-                return value.slice(0..value.len().min(header.value_len));
-            }
-            at += value.len();
-        }
-        Buf::phantom(0, 0)
+        let at = self.values.binary_search_by_key(&header.value_offset.into(), |(start, _)| *start);
+        at.map_or(Buf::phantom(0, 0), |at| {
+            let value = &self.values[at].1;
+            value.slice(0..value.len().min(header.value_len))
+        })
     }
 
     /// Lets go of the value of the record at `offset`, which nobody will read: its place stays.
@@ -173,13 +172,11 @@ impl PageBuilder {
         let header = self.headers(offset).and_then(Header::decode_vouched);
         let Some(header) = header else { return };
         let (start, len) = (u32::from(header.value_offset), header.value_len);
-        let mut at = 0;
-        for value in &mut self.values {
-            if at == start && value.len() == len {
-                *value = Buf::phantom(len, 0);
-                return;
-            }
-            at += value.len();
+        let at = self.values.binary_search_by_key(&start, |(start, _)| *start);
+        if let Ok(at) = at
+            && self.values[at].1.len() == len
+        {
+            self.values[at].1 = Buf::phantom(len, 0);
         }
     }
 
@@ -210,13 +207,17 @@ impl PageBuilder {
 
     fn content(&mut self) -> Page {
         let (crc, is_alone) = (self.crc, self.values.len() == 1 && self.continuation.is_none());
-        if let Some(value) = self.values.pop_if(|_| is_alone && self.front.is_empty()) {
+        if let Some((_, value)) = self.values.pop_if(|_| is_alone && self.front.is_empty()) {
             return match crc {
                 Some(crc) => Page::with_crc(&self.spare, value, crc),
                 None => Page::new(&self.spare, [value]),
             };
         }
-        let data = self.continuation.take().into_iter().chain(self.values.drain(..));
+        let data = self
+            .continuation
+            .take()
+            .into_iter()
+            .chain(self.values.drain(..).map(|(_, value)| value));
         if self.front.is_empty() {
             Page::new(&self.spare, data)
         } else {

@@ -269,7 +269,7 @@ impl Store {
     /// memory. Has no await, so the extent is not reset before it returns.
     fn content_now(&self, table: TableId, key: &Key, address: Address) -> Option<Content> {
         if self.log.is_on_its_way(address) {
-            return None;
+            return self.unlanded_content_now(key, address);
         }
         if let Some(cached) = self.log.values.get_known(table, key, address) {
             return Some(known_content(cached));
@@ -285,6 +285,24 @@ impl Store {
             Seen::Absent if self.config.ack != Ack::Program => Some(Look::Absent),
             Seen::Nothing | Seen::Absent | Seen::Begins(..) => None,
         }
+    }
+
+    /// As [`Self::content_now`], for a record whose page has not landed. Where hosts wait for that,
+    /// so does a reader.
+    fn unlanded_content_now(&self, key: &Key, address: Address) -> Option<Content> {
+        if self.config.ack == Ack::Program {
+            return None;
+        }
+        let Unlanded { header, part, .. } = self.log.unlanded_record(address)?;
+        if header.key != *key {
+            return Some(Look::OtherKey);
+        }
+        if !is_there(header.kind, header.expires).ok()? {
+            return Some(Look::Absent);
+        }
+        let first = First::new(part, &header);
+        let is_whole = first.part.len() == first.value_len;
+        is_whole.then(|| self.checked(first.part.clone(), &first).ok().map(Look::Is))?
     }
 
     /// Returns the state of `key`, as a record has it.
