@@ -9,7 +9,7 @@ use crate::status::status_of;
 use crate::{kv, kv_key};
 use base::limits::{KEY_BYTES_INLINE, VALUE_BYTES_MAX};
 use base::{Buf, Key};
-use engine::{Announced, Begun, Condition, Error, KeySpaceId, Landing, Store};
+use engine::{Announced, Begun, Condition, Error, HashedKey, KeySpaceId, Landing, Store};
 use spec::{Command, Opcode, RetrieveOptions, Status, StoreOptions};
 use std::sync::Arc;
 
@@ -17,6 +17,7 @@ use std::sync::Arc;
 pub(crate) struct Quick {
     space: KeySpaceId,
     key: Key,
+    hash: u64,
     action: Action,
 }
 
@@ -51,7 +52,12 @@ impl Quick {
             }
             _ => return None,
         };
-        Some(Self { space, key, action })
+        Some(Self { space, hash: key.hash(), key, action })
+    }
+
+    #[inline]
+    fn hashed(&self) -> HashedKey<'_> {
+        HashedKey { hash: self.hash, key: &self.key }
     }
 
     pub(crate) fn is_store(&self) -> bool {
@@ -61,7 +67,7 @@ impl Quick {
     /// Prefetches the index entry of its key.
     #[inline]
     pub(crate) fn expect(&self, store: &Store) {
-        store.expect(self.space, &self.key);
+        store.expect(self.space, self.hashed());
     }
 
     /// Executes it as far as that takes no wait; a Store was announced. Callers are inside the
@@ -69,14 +75,14 @@ impl Quick {
     #[inline]
     pub(crate) fn attempt(self, store: &Arc<Store>, announced: Option<Announced>) -> Tried {
         match &self.action {
-            Action::Retrieve(room) => match store.begin_get(self.space, &self.key) {
+            Action::Retrieve(room) => match store.begin_get(self.space, self.hashed()) {
                 Some(got) => Tried::Done(delivered(got.map(|found| found.value), *room).into()),
                 None => Tried::Waits(self, None),
             },
             Action::Store(value) => {
                 let announced = announced.expect("a Store is announced");
                 let write = Condition::Always.into();
-                match store.begin_put(self.space, &self.key, value, write, announced) {
+                match store.begin_put(self.space, self.hashed(), value, write, announced) {
                     Begun::Done(stored) => Tried::Done(done(stored).into()),
                     Begun::Landing(landing) => Tried::Landing(landing),
                     Begun::Wait(announced) => Tried::Waits(self, Some(announced)),

@@ -62,8 +62,7 @@ impl Drive {
         flushes.is_wanted = true;
         if !flushes.is_at_work {
             flushes.is_at_work = true;
-            let drive = self.clone();
-            clock::spawn(async move { drive.flush_while_wanted().await });
+            clock::spawn(self.clone().flush_while_wanted());
         }
     }
 

@@ -110,8 +110,7 @@ impl Drive {
     }
 
     pub(crate) fn start_writer(self: &Arc<Self>, extent: ExtentId, opening: Opening) {
-        let drive = self.clone();
-        clock::spawn(async move { drive.write_queued(extent, opening).await });
+        clock::spawn(self.clone().write_queued(extent, opening));
     }
 
     /// Writes what is in an extent's queue, as much at a time as there is by then.

@@ -89,6 +89,13 @@ impl<'a> HashedKey<'a> {
     }
 }
 
+impl<'a> From<&'a Key> for HashedKey<'a> {
+    #[inline]
+    fn from(key: &'a Key) -> Self {
+        Self::new(key)
+    }
+}
+
 /// Addresses where a key's record may lie. The record holds the key, so the reader can check it.
 pub type Candidates = SmallVec<[Address; 2]>;
 

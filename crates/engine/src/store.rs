@@ -16,7 +16,6 @@ use crate::read::key_window::KeyWindows;
 use crate::read::values::{CacheCounts, Values};
 use crate::write::latch::Latches;
 use crate::write::pending::durable;
-use base::Key;
 use media::{Media, OnDisk, Traffic};
 use std::sync::Arc;
 
@@ -113,18 +112,18 @@ impl Store {
 
     /// Prefetches the index entry of `key` into the processor's cache, for a command that follows.
     #[inline]
-    pub fn expect(&self, space: KeySpaceId, key: &Key) {
+    pub fn expect<'a>(&self, space: KeySpaceId, key: impl Into<HashedKey<'a>>) {
         if let Ok(table) = self.table(space) {
-            self.index.prefetch(table, HashedKey::new(key));
+            self.index.prefetch(table, key.into());
         }
     }
 
     /// Prefetches the header of the record that the index has for `key`, for a write that follows.
     /// [`Self::expect`] was called before.
     #[inline]
-    pub fn expect_write(&self, space: KeySpaceId, key: &Key) {
+    pub fn expect_write<'a>(&self, space: KeySpaceId, key: impl Into<HashedKey<'a>>) {
         if let Ok(table) = self.table(space) {
-            self.expect_write_in(table, HashedKey::new(key));
+            self.expect_write_in(table, key.into());
         }
     }
 

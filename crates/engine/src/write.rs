@@ -65,16 +65,16 @@ impl Store {
         announced: Announced,
     ) -> Result<Stored, Error> {
         self.check_put(space, value)?;
-        let mut put = Change::put(space, key, value, write).into();
+        let mut put = Change::put(space, key.into(), value, write).into();
         self.write(WriteSet::one(&mut put), announced).await
     }
 
     /// Does as much of [`Self::put`] as needs no wait. It needs none if the log has room, no other
     /// task changes the key, and the header of the key's record is in memory.
-    pub fn begin_put(
+    pub fn begin_put<'a>(
         self: &Arc<Self>,
         space: KeySpaceId,
-        key: &Key,
+        key: impl Into<HashedKey<'a>>,
         value: &Buf,
         write: Write,
         announced: Announced,
@@ -82,7 +82,7 @@ impl Store {
         if let Err(error) = self.check_put(space, value) {
             return Begun::Done(Err(error));
         }
-        let mut put = Change::put(space, key, value, write).into();
+        let mut put = Change::put(space, key.into(), value, write).into();
         self.begin(WriteSet::one(&mut put), announced)
     }
 

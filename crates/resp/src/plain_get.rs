@@ -7,13 +7,18 @@ use crate::reply::Reply;
 use crate::transaction::Transaction;
 use crate::values;
 use base::Key;
-use engine::{Error, KeySpaceId, Store};
+use engine::{Error, HashedKey, KeySpaceId, Store};
 
-/// Returns the reply if the store has the value in memory. Otherwise only [`get`] tells whether
-/// the key exists.
+/// Returns the reply if the store knows it without a wait. Otherwise [`get`] tells.
 #[inline]
-pub(crate) fn try_get(store: &Store, space: KeySpaceId, key: &Key) -> Option<Reply> {
-    Some(Reply::Bulk(store.begin_get(space, key)?.ok()?.value))
+pub(crate) fn try_get(store: &Store, space: KeySpaceId, key: HashedKey<'_>) -> Option<Reply> {
+    match store.begin_get(space, key)? {
+        Ok(found) => Some(Reply::Bulk(found.value)),
+        Err(Error::KeyNotFound | Error::NoKeySpace) if !has_collections(store, space) => {
+            Some(Reply::Null)
+        }
+        Err(_) => None,
+    }
 }
 
 /// Returns the reply as soon as the store has read the value.

@@ -9,7 +9,7 @@ use crate::staged_values::StagedValues;
 use crate::transaction::{Transaction, create};
 use crate::values;
 use base::{Buf, Key};
-use engine::{Announced, Begun, Error, KeySpaceId, Landing, Store, Stored, Write};
+use engine::{Announced, Begun, Error, HashedKey, KeySpaceId, Landing, Store, Stored, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -76,15 +76,14 @@ impl PlainSet {
     }
 
     /// Stores the value if the store can without waiting. Otherwise copies it out of `staged`,
-    /// which the next read overwrites. `has_collections` says whether the database has any: then
-    /// only a wait tells whether the key is one.
+    /// which the next read overwrites. In a database with collections, only a wait tells whether
+    /// the key is one.
     #[inline]
     pub(crate) fn try_put(
         &mut self,
         door: &Door,
         space: KeySpaceId,
-        key: &Key,
-        has_collections: bool,
+        key: HashedKey<'_>,
         staged: &StagedValues<'_>,
     ) -> Tried {
         let store = door.store();
@@ -93,7 +92,7 @@ impl PlainSet {
             Value::Own(value) => value.clone(),
         };
         let mut tried = Tried::MustWait;
-        if !has_collections {
+        if !has_collections(store, space) {
             let announced = self.announced.take().expect("a SET is stored once");
             match store.begin_put(space, key, &value, Write::default(), announced) {
                 Begun::Done(Ok(_)) => return Tried::Done,

@@ -14,7 +14,7 @@ use crate::staged_values::StagedValues;
 use crate::watcher::since;
 use base::{Key, Nanos};
 use clock::LocalFuture;
-use engine::{KeySpaceId, Landing};
+use engine::{HashedKey, KeySpaceId, Landing};
 use std::rc::Rc;
 
 /// Requests of a run at most.
@@ -24,6 +24,7 @@ const RUN_MAX: usize = 16;
 #[derive(Debug)]
 struct Step {
     key: Key,
+    hash: u64,
     /// The last SET of the key; nothing if the requests are GETs.
     set: Option<PlainSet>,
     /// How many requests they are.
@@ -79,13 +80,14 @@ impl Run {
             }
             Some(_) => return false,
             None => {
-                store.expect(session.space(), &key);
+                let hash = key.hash();
+                store.expect(session.space(), HashedKey { hash, key: &key });
                 if at == 0 {
                     self.steps.reserve_exact(if request.is_last { 1 } else { RUN_MAX });
                 }
                 self.marks |= mark;
                 let set = is_set.then(|| PlainSet::new(store, request));
-                self.steps.push(Step { key, set, times: 1, reply: None });
+                self.steps.push(Step { key, hash, set, times: 1, reply: None });
             }
         }
         self.order[self.len] = u8::try_from(at).expect("a run is short");
@@ -112,30 +114,24 @@ impl Run {
         session.wire.count_commands(self.len);
         let last = usize::from(self.order[self.len - 1]);
         session.show(door, numbers[usize::from(self.steps[last].set.is_some())]);
-        for step in self.steps.iter().filter(|step| step.set.is_some()) {
-            store.expect_write(space, &step.key);
-        }
         let caller = Caller { door: door.clone(), space, client: session.id };
         let began = clock::host_now();
         let mut waiting = Waiting { caller, began, landing: Vec::new(), left: Vec::new() };
-        let has_collections = has_collections(store, space);
-        let mut staged = StagedValues::new(staging);
-        let ranges = self.steps.iter().filter_map(|step| step.set.as_ref()?.staged());
-        door.counters().count_copy(ranges.clone().map(|range| range.len()).sum());
-        if store.answers_early() {
-            // The values stay in memory only until their page is full. The value cache of a disk
-            // would copy each of them once more, to not keep the others.
-            staged.share(ranges);
-        }
+        let staged = if self.stores() {
+            self.stage(door, space, staging)
+        } else {
+            StagedValues::new(staging)
+        };
         for (index, step) in self.steps.iter_mut().enumerate() {
+            let hashed = HashedKey { hash: step.hash, key: &step.key };
             let Some(set) = &mut step.set else {
-                step.reply = plain_get::try_get(store, space, &step.key);
+                step.reply = plain_get::try_get(store, space, hashed);
                 if step.reply.is_none() {
                     waiting.left.push((index, step.take()));
                 }
                 continue;
             };
-            match set.try_put(door, space, &step.key, has_collections, &staged) {
+            match set.try_put(door, space, hashed, &staged) {
                 Tried::Done => step.reply = Some(Reply::OK),
                 Tried::Landing(landing) => {
                     waiting.landing.push((index, step.take(), landing));
@@ -147,11 +143,29 @@ impl Run {
         (!waiting.landing.is_empty() || !waiting.left.is_empty()).then_some(waiting)
     }
 
+    /// Prepares the values of SETs, and prefetches what the keys hold.
+    fn stage<'a>(&self, door: &Door, space: KeySpaceId, staging: &'a [u8]) -> StagedValues<'a> {
+        let store = door.store();
+        for step in self.steps.iter().filter(|step| step.set.is_some()) {
+            store.expect_write(space, step.hashed());
+        }
+        let mut staged = StagedValues::new(staging);
+        let ranges = self.steps.iter().filter_map(|step| step.set.as_ref()?.staged());
+        door.counters().count_copy(ranges.clone().map(|range| range.len()).sum());
+        if store.answers_early() {
+            // The values stay in memory only until their page is full. The value cache of a disk
+            // would copy each of them once more, to not keep the others.
+            staged.share(ranges);
+        }
+        staged
+    }
+
     /// Counts the requests that are done. They took `took` together: each one's time is its share.
     fn tell_done(&self, caller: &Caller, took: Nanos, staged: &StagedValues<'_>) {
-        let mut times = [0; 2];
+        let (mut times, mut missed) = ([0; 2], 0);
         for step in self.steps.iter().filter(|step| step.reply.is_some()) {
             times[usize::from(step.set.is_some())] += u64::from(step.times);
+            missed += if let Some(Reply::Null) = step.reply { u64::from(step.times) } else { 0 };
         }
         let [gets, sets] = times;
         if gets + sets == 0 {
@@ -159,7 +173,8 @@ impl Run {
         }
         let took = Nanos(took.0 / (gets + sets));
         let watcher = caller.door.watcher();
-        caller.door.counters().count_lookups(true, gets);
+        caller.door.counters().count_lookups(true, gets - missed);
+        caller.door.counters().count_lookups(false, missed);
         watcher.tallies.count_all(watcher.plain[0], took, gets);
         watcher.tallies.count_all(watcher.plain[1], took, sets);
         if watcher.is_slow(took) {
@@ -212,10 +227,15 @@ fn is_plain_set(request: Request<'_>) -> Option<bool> {
 }
 
 impl Step {
+    #[inline]
+    fn hashed(&self) -> HashedKey<'_> {
+        HashedKey { hash: self.hash, key: &self.key }
+    }
+
     /// Moves the step out, and leaves what its reply needs.
     fn take(&mut self) -> Self {
         let (key, set) = (self.key.clone(), self.set.take());
-        Self { key, set, times: self.times, reply: None }
+        Self { key, hash: self.hash, set, times: self.times, reply: None }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::index::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
 use crate::log::{OnItsWay, Unlanded, Visit};
 use crate::read::look_up::{Known, Look, first_known};
-use crate::read::values::Cached;
+use crate::read::values::CachedValue;
 use crate::sabotage::Sabotage;
 use crate::store::Store;
 use crate::write::condition::Version;
@@ -126,13 +126,18 @@ impl Store {
     }
 
     /// Returns the value of `key`, or `None` if that needs a wait: see [`Self::retrieve`].
-    pub fn begin_get(&self, space: KeySpaceId, key: &Key) -> Option<Result<Retrieved, Error>> {
+    pub fn begin_get<'a>(
+        &self,
+        space: KeySpaceId,
+        key: impl Into<HashedKey<'a>>,
+    ) -> Option<Result<Retrieved, Error>> {
+        let key = key.into();
         let table = match self.table(space) {
             Ok(table) => table,
             Err(error) => return Some(Err(error)),
         };
-        let candidates = self.index.lookup(table, HashedKey::new(key)).at_once()?;
-        match first_known(&candidates, |address| self.content_now(table, key, address)) {
+        let candidates = self.index.lookup(table, key).at_once()?;
+        match first_known(&candidates, |address| self.content_now(table, key.key, address)) {
             Known::Is(None) => Some(Err(Error::KeyNotFound)),
             Known::Is(Some(found)) => {
                 self.counters.count_retrieved_bytes(found.value.len());
@@ -505,8 +510,8 @@ pub(crate) fn seen<'p>(
 }
 
 /// Returns the state of a key from a record in memory.
-pub(crate) fn known_content(cached: Cached) -> Content {
-    let Cached { value, expires, sequence, .. } = cached;
+pub(crate) fn known_content(known: CachedValue) -> Content {
+    let CachedValue { value, expires, sequence } = known;
     if has_expired(expires) {
         return Look::Absent;
     }

@@ -25,13 +25,19 @@ const VALUE_BYTES: u64 = 1 << 10;
 
 /// A value with what its record's header says.
 #[derive(Clone, Debug)]
-pub(crate) struct Cached {
-    table: TableId,
-    key: Key,
-    place: Place,
+pub(crate) struct CachedValue {
     pub(crate) value: Buf,
     pub(crate) expires: Option<UnixMillis>,
     pub(crate) sequence: Sequence,
+}
+
+/// A value of the cache, and which record it is of.
+#[derive(Clone, Debug)]
+struct Cached {
+    table: TableId,
+    key: Key,
+    place: Place,
+    known: CachedValue,
 }
 
 impl Cached {
@@ -82,7 +88,7 @@ struct Bytes;
 
 impl Weighter<u64, Cached> for Bytes {
     fn weight(&self, _: &u64, cached: &Cached) -> u64 {
-        (cached.value.held_bytes() + ENTRY_BYTES) as u64
+        (cached.known.value.held_bytes() + ENTRY_BYTES) as u64
     }
 }
 
@@ -166,7 +172,7 @@ impl Values {
         let Some(mut kept) = self.kept() else { return };
         let slot = slot(header.table, header.key);
         let known = kept.entries.peek(&slot);
-        if known.is_none_or(|known| known.sequence <= header.sequence)
+        if known.is_none_or(|cached| cached.known.sequence <= header.sequence)
             && let Some(cached) = self.cached(address, header, value)
         {
             kept.entries.insert(slot, cached);
@@ -176,11 +182,12 @@ impl Values {
     fn cached(&self, address: Address, header: &Header<'_>, value: &Buf) -> Option<Cached> {
         let (key, place) = (Key::new(header.key).ok()?, self.place(address));
         let (expires, sequence) = (header.expires, header.sequence);
-        Some(Cached { table: header.table, key, place, value: alone(value)?, expires, sequence })
+        let known = CachedValue { value: alone(value)?, expires, sequence };
+        Some(Cached { table: header.table, key, place, known })
     }
 
     /// What the record of `key` at `address` holds, if that is known.
-    pub(crate) fn get(&self, table: TableId, key: &Key, address: Address) -> Option<Cached> {
+    pub(crate) fn get(&self, table: TableId, key: &Key, address: Address) -> Option<CachedValue> {
         let cached = self.get_known(table, key, address);
         if cached.is_none()
             && let Some(mut kept) = self.kept()
@@ -191,13 +198,19 @@ impl Values {
     }
 
     /// The same, and where it is not known nothing is counted.
-    pub(crate) fn get_known(&self, table: TableId, key: &Key, address: Address) -> Option<Cached> {
+    pub(crate) fn get_known(
+        &self,
+        table: TableId,
+        key: &Key,
+        address: Address,
+    ) -> Option<CachedValue> {
         let mut kept = self.kept()?;
-        let known = kept.entries.get(&slot(table, key.as_bytes()))?;
-        let is_it = known.place == self.place(address) && known.is_of(table, key);
-        let cached = is_it.then(|| known.clone())?;
+        let cached = kept.entries.get(&slot(table, key.as_bytes()))?;
+        let may_be_it = cached.place.address == address && cached.is_of(table, key);
+        let is_it = may_be_it && cached.place == self.place(address);
+        let known = is_it.then(|| cached.known.clone())?;
         kept.hits += 1;
-        Some(cached)
+        Some(known)
     }
 
     /// The newest record of a key is at another address from here on.

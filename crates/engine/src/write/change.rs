@@ -30,9 +30,9 @@ pub(crate) enum Effect<'a> {
 
 impl<'a> Change<'a> {
     /// Stores `value`.
-    pub(crate) fn put(space: KeySpaceId, key: &'a Key, value: &'a Buf, write: Write) -> Self {
+    pub(crate) fn put(space: KeySpaceId, key: HashedKey<'a>, value: &'a Buf, write: Write) -> Self {
         let Write { condition, expires } = write;
-        Self { space, key: HashedKey::new(key), condition, effect: Effect::Put { value, expires } }
+        Self { space, key, condition, effect: Effect::Put { value, expires } }
     }
 
     /// Removes a key.

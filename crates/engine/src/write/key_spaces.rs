@@ -67,7 +67,8 @@ impl Store {
             let key = Key::new(&key).expect("three bytes are a key");
             let value = Buf::copy_from(&value);
             let announced = self.announce();
-            let mut put = Change::put(KeySpaceId::STORE, &key, &value, Write::default()).into();
+            let (key, always) = ((&key).into(), Write::default());
+            let mut put = Change::put(KeySpaceId::STORE, key, &value, always).into();
             self.write(WriteSet::one(&mut put), announced).await?;
         }
         Ok(())

@@ -32,6 +32,17 @@ struct Landed {
     result: Result<(), media::Error>,
 }
 
+impl State {
+    fn land(&mut self, stages: Stages, result: Result<(), media::Error>) {
+        let (home, closed_at, at) = (self.home, self.closed_at, clock::now());
+        if home.is_some() {
+            assert_eq!(stages.total(), at - closed_at, "a program's stages add up to its time");
+        }
+        self.landed = Some(Landed { home, closed_at, at, stages, result });
+        self.waiters.drain(..).for_each(clock::wake);
+    }
+}
+
 impl Pending {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -59,16 +70,7 @@ impl Pending {
 
     /// Ends the program; `stages` is the time since the page was closed, by stage.
     pub(crate) fn land(&self, stages: Stages, result: Result<(), media::Error>) {
-        let mut state = self.state();
-        let (closed_at, at) = (state.closed_at, clock::now());
-        let home = state.home;
-        if home.is_some() {
-            assert_eq!(stages.total(), at - closed_at, "a program's stages add up to its time");
-        }
-        state.landed = Some(Landed { home, closed_at, at, stages, result });
-        for waiter in state.waiters.drain(..) {
-            clock::wake(waiter);
-        }
+        self.state().land(stages, result);
     }
 
     /// Ends the program of a page that a disk has queued: all the time since it was closed is the
@@ -80,8 +82,7 @@ impl Pending {
         if state.home.is_some() {
             stages.add(Stage::Array, clock::now() - state.closed_at);
         }
-        drop(state);
-        self.land(stages, result);
+        state.land(stages, result);
     }
 
     fn landed(&self) -> Option<Landed> {
