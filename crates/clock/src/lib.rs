@@ -23,7 +23,8 @@
 //!    task that it wakes for an input then runs at the instant of that input.
 //! 7. Tasks of several schedules, each on its own thread, share a device inside its [`Monitor`],
 //!    which runs one of them at a time. Tasks of peer schedules wake one another.
-//! 8. A trace sink receives each [`Span`] for which a unit of a resource was held.
+//! 8. A task names its kind by [`name_task`], for reports on where a thread's time went.
+//! 9. A trace sink receives each [`Span`] for which a unit of a resource was held.
 //!
 //! | to follow | read, in this order |
 //! |---|---|
@@ -100,8 +101,8 @@ pub use stage::{Stage, Stages};
 pub use station::{Load, Operate, Station};
 pub use station_state::Suspension;
 pub use task::{
-    Sleep, account, begin_account, current, host_now, label, now, reactor_id, sleep, sleep_until,
-    spawn, spawn_at, stages,
+    Sleep, account, begin_account, current, host_now, label, name_task, now, reactor_id, sleep,
+    sleep_until, spawn, spawn_at, stages, task_name,
 };
 pub use task_state::TaskId;
 pub use trace::{Span, TraceSink};

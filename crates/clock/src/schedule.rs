@@ -201,11 +201,23 @@ impl Schedule {
         self.tracer = sink.map(|sink| Box::new(Tracer::new(sink)));
     }
 
-    /// Adds a task that the caller polls itself: the root of a run.
+    /// Adds a task that the caller polls itself: the root of a run. It has no name.
     pub fn add_task(&mut self) -> TaskId {
+        let task = self.add_ready_task();
+        self.task(task.index).name = Task::UNNAMED;
+        task
+    }
+
+    /// Adds a task behind the ready tasks.
+    pub(crate) fn add_ready_task(&mut self) -> TaskId {
         let index = self.new_task();
         self.ready.push_back(index);
         self.id(index)
+    }
+
+    /// Returns the name of the task that was polled last.
+    pub(crate) fn current_name(&self) -> &'static str {
+        self.tasks.get(self.current as usize).map_or(Task::UNNAMED, |task| task.name)
     }
 
     /// Adds a task that the caller polls at once, ahead of the ready tasks.
@@ -226,19 +238,21 @@ impl Schedule {
 
     pub(crate) fn add_task_at(&mut self, at: Nanos) -> TaskId {
         if at <= self.now {
-            return self.add_task();
+            return self.add_ready_task();
         }
         let index = self.new_task();
         self.set_timer(at, index, Timer::ARRIVAL);
         self.id(index)
     }
 
+    /// Adds a task with the name of the current one.
     fn new_task(&mut self) -> u32 {
+        let name = self.current_name();
         let index = self.free_tasks.pop().unwrap_or_else(|| {
             self.tasks.push(Task::default());
             u32::try_from(self.tasks.len() - 1).expect("far fewer than 2^32 tasks at a time")
         });
-        self.tasks[index as usize].begin();
+        self.tasks[index as usize].begin(name);
         if let Some(tracer) = &mut self.tracer {
             tracer.begin(index);
         }

@@ -27,6 +27,21 @@ pub fn current() -> TaskId {
     with(|schedule| schedule.id(schedule.current))
 }
 
+/// Names the kind of the current task, such as `cleaner`, for reports on where a thread's time went.
+/// The tasks that it spawns from now on have the same name until they take another.
+#[inline]
+pub fn name_task(name: &'static str) {
+    with(|schedule| {
+        let current = schedule.current;
+        schedule.task(current).name = name;
+    });
+}
+
+/// Returns the name of the task that was polled last, or `other` if it has none: see [`name_task`].
+pub fn task_name() -> &'static str {
+    with(|schedule| schedule.current_name())
+}
+
 /// Returns the number of the installed schedule among peers, or 0 without peers: see
 /// [`Schedule::join_peers`].
 ///
@@ -41,7 +56,7 @@ pub fn reactor_id() -> u32 {
 pub fn spawn(future: impl Future<Output = ()> + 'static) -> TaskId {
     let future = in_its_place(future);
     with(|schedule| {
-        let task = schedule.add_task();
+        let task = schedule.add_ready_task();
         schedule.spawned.push((task, future));
         task
     })
@@ -63,7 +78,7 @@ pub fn spawn_at(at: Nanos, future: impl Future<Output = ()> + 'static) -> TaskId
 pub(crate) fn spawn_child(future: impl Future<Output = ()> + 'static, inherited: u16) {
     let future = in_its_place(future);
     with(|schedule| {
-        let task = schedule.add_task();
+        let task = schedule.add_ready_task();
         schedule.adopt_child(task, inherited);
         schedule.spawned.push((task, future));
     });

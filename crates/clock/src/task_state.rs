@@ -58,6 +58,13 @@ pub(crate) struct Task {
     /// The resource's time under garbage collection when the wait began.
     pub(crate) gc_mark: Nanos,
     pub(crate) stages: Stages,
+    /// See [`crate::name_task`].
+    pub(crate) name: &'static str,
+}
+
+impl Task {
+    /// The name of tasks without a name.
+    pub(crate) const UNNAMED: &'static str = "other";
 }
 
 impl Default for Task {
@@ -76,12 +83,14 @@ impl Default for Task {
             duration: Nanos::ZERO,
             gc_mark: Nanos::ZERO,
             stages: Stages::default(),
+            name: Self::UNNAMED,
         }
     }
 }
 
 impl Task {
-    pub(crate) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self, name: &'static str) {
+        self.name = name;
         self.fired = false;
         self.held = 0;
         self.inherited = 0;

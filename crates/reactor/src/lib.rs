@@ -25,14 +25,16 @@
 //!    if that one sleeps (`remote.rs` says why no notification is lost).
 //! 8. [`peers`] share a device inside of a [`clock::Monitor`] and let one another's tasks go on;
 //!    in virtual time a [`PeerGroup`] is several of them on one thread.
-//! 9. Futures of `clock` need no waker: the clock knows whom it names. There are no others; one
-//!    that waits for a waker is reported like any task that waits for ever.
+//! 9. A served reactor counts the polls that took more than [`LONG_POLL`] of its thread's CPU time,
+//!    by the names of their tasks: see [`Remote::long_polls`].
+//! 10. Futures of `clock` need no waker: the clock knows whom it names. There are no others; one
+//!     that waits for a waker is reported like any task that waits for ever.
 //!
 //! | to follow | read, in this order |
 //! |---|---|
 //! | virtual time | `reactor` |
 //! | real time | `brake`, `lateness` |
-//! | a served reactor | `serve`, `driver`, `ring`, `remote` |
+//! | a served reactor | `serve`, `driver`, `ring`, `remote`, `long_polls` |
 //! | messages | `mailbox`, `notice`, `remote` |
 //! | reactors that share a drive | `peers`, `peer_group` |
 //!
@@ -59,6 +61,7 @@ mod brake;
 mod driver;
 mod file;
 mod lateness;
+mod long_polls;
 mod mailbox;
 mod notice;
 mod operation;
@@ -74,6 +77,7 @@ mod tcp;
 pub use driver::stopped;
 pub use file::File;
 pub use lateness::{LATE, Lateness};
+pub use long_polls::{LONG_POLL, LongPolls};
 pub use mailbox::{Inbox, Outbox, ReceiveEnd, SendEnd, mailbox};
 pub use notice::{NoticeEnd, NoticeReader, NoticeWriter, notices};
 pub use peer_group::{PeerGroup, Places};

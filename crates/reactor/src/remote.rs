@@ -1,10 +1,11 @@
+use crate::long_polls::LongPolls;
 use base::Nanos;
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, fence};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What other threads hold of a reactor: they can stop it, send it messages and see how busy it is.
 /// Clones are handles of the same reactor.
@@ -19,6 +20,8 @@ struct Shared {
     stopping: AtomicBool,
     event: OwnedFd,
     counters: Counters,
+    /// Locked by the reactor only after a long poll.
+    long_polls: Mutex<Vec<LongPolls>>,
 }
 
 /// In cache lines of their own: the reactor writes them all the time, and others read what is
@@ -51,6 +54,7 @@ impl Remote {
             stopping: AtomicBool::new(false),
             event: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             counters: Counters::default(),
+            long_polls: Mutex::default(),
         })))
     }
 
@@ -74,6 +78,20 @@ impl Remote {
             idle: Nanos(idle.load(Relaxed)),
             sleeps: sleeps.load(Relaxed),
         }
+    }
+
+    /// Returns the polls that took more than [`LONG_POLL`](crate::LONG_POLL) of the thread's CPU
+    /// time since the reactor was first served, by the names of their tasks.
+    pub fn long_polls(&self) -> Vec<LongPolls> {
+        self.locked_long_polls().clone()
+    }
+
+    pub(crate) fn count_long_poll(&self, name: &'static str, time: Nanos) {
+        LongPolls::add(&mut self.locked_long_polls(), name, time);
+    }
+
+    fn locked_long_polls(&self) -> MutexGuard<'_, Vec<LongPolls>> {
+        self.0.long_polls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn is(&self, other: &Self) -> bool {

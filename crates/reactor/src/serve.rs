@@ -1,6 +1,7 @@
 use crate::brake::{Brake, SPUN};
 use crate::driver::{self, Driver, Installed};
 use crate::lateness::Lateness;
+use crate::long_polls::PollMeter;
 use crate::reactor::Reactor;
 use crate::remote::Remote;
 use crate::ring::RingError;
@@ -60,18 +61,20 @@ impl Reactor {
             let mut outside = IdleLoop::new(brake, remote.clone());
             let output = self.drive(root, |mut finished, spawned| {
                 outside.begin_turn();
-                loop {
+                let task = loop {
                     match clock::turn_by_the_wall(finished.take(), spawned) {
-                        Some(Turn::Ready(task)) => return Some(task),
+                        Some(Turn::Ready(task)) => break task,
                         Some(Turn::Due { task, late }) => {
                             lateness.record(late);
                             outside.worked = true;
-                            return Some(task);
+                            break task;
                         }
                         Some(Turn::Wait(until)) => outside.wait(Some(until)),
                         None => outside.wait(None),
                     }
-                }
+                };
+                outside.end_turn();
+                Some(task)
             });
             outside.worked = true;
             outside.count(outside.brake.wall());
@@ -97,6 +100,9 @@ struct IdleLoop {
     /// And when it was after something had been done.
     worked_at: Nanos,
     spin: Spin,
+    meter: PollMeter,
+    /// Whether a poll has ended since the wall was read last.
+    has_polled: bool,
 }
 
 /// How long to look for something to do before a sleep.
@@ -122,6 +128,7 @@ impl Spin {
 impl IdleLoop {
     fn new(brake: Rc<Brake>, remote: Remote) -> Self {
         let now = brake.wall();
+        let meter = PollMeter::new(remote.clone(), now);
         Self {
             brake,
             remote,
@@ -131,29 +138,43 @@ impl IdleLoop {
             read_at: now,
             worked_at: now,
             spin: Spin::NEW,
+            meter,
+            has_polled: false,
         }
     }
 
-    /// Looks outside now and then, however much there is to do.
+    /// Ends a poll. Looks outside now and then, however much there is to do.
     #[inline]
     fn begin_turn(&mut self) {
+        let wall = self.brake.wall();
+        self.meter.end_poll(wall);
+        self.has_polled = true;
         self.polls += 1;
         if self.polls > POLLS_MAX {
             self.polls = 0;
-            let wall = self.brake.wall();
             self.count(wall);
             driver::with(|driver| {
                 self.worked = driver.look();
                 driver.try_hot();
             });
+            // The time of the look is not that of the poll that follows.
+            self.brake.wall();
         }
+    }
+
+    /// Begins a poll.
+    #[inline]
+    fn end_turn(&mut self) {
+        self.meter.begin_poll(self.brake.latest());
     }
 
     /// Looks outside while nothing is due before `until`. Returns when that may have changed: after
     /// a sleep if there has been nothing to do for long enough.
     fn wait(&mut self, until: Option<Nanos>) {
-        // Where there is a timer, the clock has just compared it with the wall.
-        let wall = if until.is_some() { self.brake.latest() } else { self.brake.wall() };
+        // The wall was just read at the end of a poll, or to compare a timer with it.
+        let is_fresh = std::mem::take(&mut self.has_polled) || until.is_some();
+        let wall = if is_fresh { self.brake.latest() } else { self.brake.wall() };
+        self.meter.end_work(wall);
         if until.is_some_and(|until| until <= wall) {
             return;
         }
@@ -168,11 +189,19 @@ impl IdleLoop {
             if !self.worked && is_long && has_spun {
                 let is_news = driver.sleep(left.map(|left| left.saturating_sub(SPUN)));
                 // What is due by now must not make the sleep look like work.
-                self.count(self.brake.wall());
+                let wall = self.brake.wall();
+                self.count(wall);
+                self.meter.end_sleep(wall);
                 self.worked = is_news;
                 self.spin.has_slept = true;
-            } else if !driver.try_hot() {
-                std::hint::spin_loop();
+            } else {
+                if self.worked {
+                    // The time of the look is not that of the poll that follows.
+                    self.brake.wall();
+                }
+                if !driver.try_hot() {
+                    std::hint::spin_loop();
+                }
             }
         });
     }

@@ -1,6 +1,7 @@
 //! Reactors on a real machine: sockets, files, threads and time.
 
 mod file;
+mod long_polls;
 mod mailbox;
 mod notice;
 mod peers;
