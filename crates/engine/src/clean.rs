@@ -6,3 +6,4 @@ pub(crate) mod copy;
 pub(crate) mod count_expiring;
 pub(crate) mod expiring;
 pub(crate) mod expiry;
+pub(crate) mod turn;

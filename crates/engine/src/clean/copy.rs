@@ -12,12 +12,13 @@
 use crate::ack::Ack;
 use crate::clean::expiring::Expiring;
 use crate::clean::expiry::has_expired;
+use crate::clean::turn::Turn;
 use crate::format::address::{Address, PageNumber};
 use crate::format::mend::readable;
 use crate::format::page_view::PageView;
 use crate::format::record::{InBatch, Kind, Sequence, header_len};
 use crate::format::record::{NewRecord, OwnedHeader};
-use crate::format::summary::{Listed, read_summary};
+use crate::format::summary::{Listed, ListedPages, read_summary};
 use crate::index::HashedKey;
 use crate::log::{Appended, Log, NoRoom};
 use crate::recover::listing::Record;
@@ -36,9 +37,6 @@ use std::sync::Arc;
 /// some of its time to hosts.
 const COPIERS: u32 = 4;
 const CHUNK_BYTES: u32 = 256 << 10;
-
-/// Index entries that are looked up or moved before others have a turn: each is anywhere in memory.
-pub(crate) const SHARE_OF_A_TURN: usize = 16;
 
 struct Moved {
     record: Record,
@@ -61,7 +59,7 @@ impl Store {
             self.records_of(victim, Class::Gc).await
         };
         // A summary may list records that a power cut kept from the medium.
-        let records = self.written_records(victim, records);
+        let records = self.written_records(victim, records).await;
         let (moved, copied) = self.copy_live(victim, records).await;
         {
             let mut state = self.log.state();
@@ -112,10 +110,15 @@ impl Store {
     /// Points the index entries of all copied records to the copies; false when some copies did not
     /// land. Where entries come from the medium many are moved side by side, in the order of
     /// hashes, so that those of a table page follow each other.
-    async fn repoint_all(self: &Arc<Self>, victim: ExtentId, mut moved: Vec<Moved>) -> bool {
+    async fn repoint_all(self: &Arc<Self>, victim: ExtentId, moved: Vec<Vec<Moved>>) -> bool {
         if self.index.table_extents(&self.log.shape) == 0 {
-            return self.clone().repoint_some(victim, moved).await;
+            let mut landed = true;
+            for part in moved {
+                landed &= self.clone().repoint_some(victim, part).await;
+            }
+            return landed;
         }
+        let mut moved: Vec<Moved> = moved.into_iter().flatten().collect();
         moved.sort_by_cached_key(|moved| moved.record.header.key.hash());
         let share = moved.len().div_ceil(self.log.shape.parallelism as usize).max(1);
         let mut work = Vec::new();
@@ -128,10 +131,9 @@ impl Store {
 
     async fn repoint_some(self: Arc<Self>, victim: ExtentId, moved: Vec<Moved>) -> bool {
         let mut landed = true;
-        for (count, moved) in (1..).zip(moved) {
-            if count % SHARE_OF_A_TURN == 0 {
-                clock::give_way().await;
-            }
+        let mut turn = Turn::default();
+        for moved in moved {
+            turn.took(1).await;
             if durable(&moved.copy.pages).await.is_ok() {
                 self.repoint(victim, moved).await;
             } else {
@@ -194,7 +196,7 @@ impl Store {
         id: ExtentId,
         class: Class,
     ) -> Option<Vec<Record>> {
-        self.log.listed(id, &self.summary_bytes_of(id, class).await?)
+        self.log.listed_in_turns(id, &self.summary_bytes_of(id, class).await?).await
     }
 
     /// Returns the summary of an extent, if it has one and all of its pages can be read.
@@ -222,10 +224,13 @@ impl Store {
                 }
             })
             .collect();
-        let mut summary = Vec::new();
-        for page in clock::join_all(reads).await {
-            let page = page.ok()?;
+        let pages = clock::join_all(reads).await.into_iter().collect::<Result<Vec<_>, _>>().ok()?;
+        // A summary has up to many MiB, which would be moved each time that it grows.
+        let bytes = pages.iter().map(|page| page.data_bytes() as usize).sum();
+        let mut summary = Vec::with_capacity(bytes);
+        for page in pages {
             PageView::new(self.log.layout, &page)?.read_summary(&mut summary)?;
+            clock::give_way().await;
         }
         Some(summary)
     }
@@ -268,27 +273,23 @@ impl Store {
         self: &Arc<Self>,
         victim: ExtentId,
         records: Vec<Record>,
-    ) -> (Vec<Moved>, Result<(), NoRoom>) {
-        let mut pages: VecDeque<Vec<Record>> = VecDeque::new();
-        for record in records {
-            match pages.back_mut() {
-                Some(page) if page[0].address.page() == record.address.page() => page.push(record),
-                _ => pages.push_back(vec![record]),
-            }
-        }
+    ) -> (Vec<Vec<Moved>>, Result<(), NoRoom>) {
         let oldest = self.oldest_epoch_but(victim);
-        let pages = Rc::new(RefCell::new(pages));
+        let records = Rc::new(RefCell::new(VecDeque::from(records)));
         let workers: Vec<_> = (0..self.log.copiers())
             .map(|_| {
-                let (store, pages) = (self.clone(), pages.clone());
+                let (store, records) = (self.clone(), records.clone());
                 async move {
                     let mut moved = Vec::new();
                     loop {
-                        let chunk = store.log.take_chunk(&mut pages.borrow_mut());
+                        let chunk = store.log.take_chunk(&mut records.borrow_mut());
                         if chunk.is_empty() {
                             return (moved, Ok(()));
                         }
-                        if store.copy_chunk(chunk, oldest, &mut moved).await.is_err() {
+                        let mut of_chunk = Vec::new();
+                        let copied = store.copy_chunk(chunk, oldest, &mut of_chunk).await;
+                        moved.push(of_chunk);
+                        if copied.is_err() {
                             return (moved, Err(NoRoom));
                         }
                     }
@@ -316,9 +317,11 @@ impl Store {
         moved: &mut Vec<Moved>,
     ) -> Result<(), NoRoom> {
         let mut kept = Vec::with_capacity(pages.len());
+        let mut turn = Turn::default();
         for records in pages {
             let mut of_page = Vec::new();
             for record in records {
+                turn.took(1).await;
                 if let Some(kind) = self.kept_as(&record, oldest).await {
                     of_page.push((record, kind));
                 }
@@ -332,7 +335,7 @@ impl Store {
                 Some(Ok(page)) => Some(page),
                 Some(Err(_)) => return Ok(()),
             };
-            self.copy_records(records, page.as_ref(), moved).await?;
+            self.copy_records(records, page.as_ref(), moved, &mut turn).await?;
         }
         Ok(())
     }
@@ -372,8 +375,10 @@ impl Store {
         records: Vec<(Record, Kind)>,
         page: Option<&Page>,
         moved: &mut Vec<Moved>,
+        turn: &mut Turn,
     ) -> Result<(), NoRoom> {
         for (record, kind) in records {
+            turn.took(1).await;
             let len = self.log.moved_part(&record, kind);
             let part = page.filter(|_| len > 0);
             let part = part.and_then(|page| page.data_at(record.value_start, len));
@@ -550,13 +555,20 @@ impl Log {
         }
     }
 
-    /// Takes the pages that a task copies next: one, or those that a disk reads together.
-    fn take_chunk(&self, pages: &mut VecDeque<Vec<Record>>) -> Vec<Vec<Record>> {
-        let number = |page: &Vec<Record>| self.page_id(page[0].address).page;
-        let Some(first) = pages.front().map(number) else { return Vec::new() };
+    /// Takes the records of the pages that a task copies next: of one page, or of those that a
+    /// disk reads together.
+    fn take_chunk(&self, records: &mut VecDeque<Record>) -> Vec<Vec<Record>> {
+        let number = |record: &Record| self.page_id(record.address).page;
+        let Some(first) = records.front().map(number) else { return Vec::new() };
         let units = self.layout.frames.map_or(1, |frames| CHUNK_BYTES / frames.unit_bytes);
-        let count = pages.iter().take_while(|page| number(page) < first + units).count();
-        pages.drain(..count.max(1)).collect()
+        let mut pages: Vec<Vec<Record>> = Vec::new();
+        while let Some(record) = records.pop_front_if(|record| number(record) < first + units) {
+            match pages.last_mut() {
+                Some(page) if page[0].address.page() == record.address.page() => page.push(record),
+                _ => pages.push(vec![record]),
+            }
+        }
+        pages
     }
 
     /// Returns the bytes of its value that cleaning needs of a record's own page.
@@ -594,6 +606,18 @@ impl Log {
             records.push(self.record(id, &listed));
         });
         whole.then_some(records)
+    }
+
+    /// As [`Self::listed`], but gives way to other tasks between pages.
+    async fn listed_in_turns(&self, id: ExtentId, summary: &[u8]) -> Option<Vec<Record>> {
+        let mut records = Vec::with_capacity(summary.len() / header_len(1, None));
+        let mut turn = Turn::default();
+        for page in ListedPages::checked_in_turns(self.layout, summary).await? {
+            let before = records.len();
+            page.records(|listed| records.push(self.record(id, &listed)));
+            turn.took(records.len() - before).await;
+        }
+        Some(records)
     }
 
     /// Returns the address of a listed record.

@@ -131,6 +131,9 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
+/// Bytes of a summary that are checked before others have a turn: some 20 us.
+const CHECKED_BYTES: usize = 128 << 10;
+
 /// The pages of records that a whole summary lists.
 pub(crate) struct ListedPages<'a> {
     layout: Layout,
@@ -140,9 +143,25 @@ pub(crate) struct ListedPages<'a> {
 impl<'a> ListedPages<'a> {
     /// `None` when the summary is not whole.
     pub(crate) fn new(layout: Layout, summary: &'a [u8]) -> Option<Self> {
+        let (rest, crc) = Self::parts(summary)?;
+        (crc == crc32c(rest)).then_some(Self { layout, rest })
+    }
+
+    /// As [`Self::new`], but gives way to other tasks: a summary may have many MiB.
+    pub(crate) async fn checked_in_turns(layout: Layout, summary: &'a [u8]) -> Option<Self> {
+        let (rest, crc) = Self::parts(summary)?;
+        let mut found = 0;
+        for part in rest.chunks(CHECKED_BYTES) {
+            found = crc32c_append(found, part);
+            clock::give_way().await;
+        }
+        (crc == found).then_some(Self { layout, rest })
+    }
+
+    /// Returns the bytes of the pages, and their checksum as the head has it.
+    fn parts(summary: &'a [u8]) -> Option<(&'a [u8], u32)> {
         let (head, body) = summary.split_at_checked(SUMMARY_HEAD_BYTES)?;
-        let rest = body.get(..word(head, 0) as usize)?;
-        (word(head, 4) == crc32c(rest)).then_some(Self { layout, rest })
+        Some((body.get(..word(head, 0) as usize)?, word(head, 4)))
     }
 }
 

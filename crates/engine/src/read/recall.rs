@@ -5,7 +5,7 @@
 //! one extent, its summary tells them all by one read. Those of a replay are known before it; of
 //! the rest, those of an extent are recalled once some of them were read.
 
-use crate::clean::copy::SHARE_OF_A_TURN;
+use crate::clean::turn::SHARE_OF_A_TURN;
 use crate::extent::Extent;
 use crate::format::address::Address;
 use crate::format::summary::read_summary;
@@ -51,6 +51,7 @@ impl Store {
     /// Recalls the requested extents one after the other. After an opening all are requested at
     /// once: side by side they would occupy the processor.
     async fn recall_one_by_one(self: Arc<Self>) {
+        clock::name_task("recall");
         while let Some((id, _pin)) = self.next_recall() {
             self.recall_living(id).await;
         }

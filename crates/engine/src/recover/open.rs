@@ -288,7 +288,7 @@ impl Store {
         lost.retain(|at| at.page >= from);
         scan.lost_pages += lost.len() as u64;
         self.tables.while_opening(|entered| entered.begin(extent, &lost));
-        let records = self.written_records(extent, records);
+        let records = self.written_records(extent, records).await;
         let is_new = |record: &Record| {
             self.log.page_id(record.address).page >= from
                 && !(record.header.kind == Kind::Tombstone && Sabotage::NoTombstones.is_on())

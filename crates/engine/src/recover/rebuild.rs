@@ -55,7 +55,7 @@ impl Store {
                 None => self.listing(Replay { extent, from: 0 }).await,
             };
             self.tables.while_opening(|entered| entered.note_lost(&listing.lost));
-            for record in self.written_records(extent, listing.records) {
+            for record in self.written_records(extent, listing.records).await {
                 let header = &record.header;
                 let is_wanted = header.table == table
                     && header.kind != Kind::Table

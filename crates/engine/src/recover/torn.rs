@@ -7,6 +7,7 @@
 //! was never written. If it became unreadable, only its own key is damaged, and the other members
 //! count as written.
 
+use crate::clean::turn::Turn;
 use crate::recover::listing::Record;
 use crate::sabotage::Sabotage;
 use crate::store::Store;
@@ -16,7 +17,12 @@ use std::ops::RangeInclusive;
 impl Store {
     /// Returns the records of an extent, in the order of writing, that were written with all their
     /// pages and all of their batch.
-    pub(crate) fn written_records(&self, extent: ExtentId, records: Vec<Record>) -> Vec<Record> {
+    /// Gives way to other tasks between batches.
+    pub(crate) async fn written_records(
+        &self,
+        extent: ExtentId,
+        records: Vec<Record>,
+    ) -> Vec<Record> {
         let (pages, holes) = {
             let mut state = self.log.state();
             let extent = state.extents.get(extent);
@@ -30,6 +36,7 @@ impl Store {
         let together =
             |a: &Record, b: &Record| a.header.batch.has_after && b.header.batch.has_before;
         let mut is_written = Vec::with_capacity(records.len());
+        let mut turn = Turn::default();
         for batch in records.chunk_by(together) {
             let start = is_written.len();
             let (first, last) = (page(&batch[0]), page(&batch[batch.len() - 1]));
@@ -43,6 +50,10 @@ impl Store {
                             !is_next(&pair[0], &pair[1]) && is_cut(page(&pair[0])..=page(&pair[1]))
                         }));
             is_written.resize(start + batch.len(), !is_torn);
+            turn.took(batch.len()).await;
+        }
+        if is_written.iter().all(|is_written| *is_written) {
+            return records;
         }
         let records = records.into_iter().zip(is_written);
         records.filter_map(|(record, is_written)| is_written.then_some(record)).collect()

@@ -59,7 +59,7 @@ impl Known {
             }
             let mut torn: BTreeSet<Address> =
                 listing.records.iter().map(|record| record.address).collect();
-            for record in store.written_records(extent, listing.records) {
+            for record in store.written_records(extent, listing.records).await {
                 torn.remove(&record.address);
                 known.note(store, extent, &record).await;
             }
