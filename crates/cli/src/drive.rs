@@ -31,22 +31,22 @@ pub(crate) fn open(path: &Path) -> Result<Arc<File>, Failure> {
 
 /// Runs `act` in a reactor of its own, in real time.
 pub(crate) fn serve<T>(act: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    serve_among(1, async |_| act.await)
+    serve_among(1, async |_, _| act.await)
 }
 
-/// The same, with the remote ends of other reactors, for this many `reactors`.
+/// The same, for this many `reactors`, with the remote ends of all and the places of the others.
 pub(crate) fn serve_among<T>(
     reactors: u8,
-    act: impl AsyncFnOnce(Vec<(Peer, Remote)>) -> Result<T, Failure>,
+    act: impl AsyncFnOnce(&[Remote], Vec<(Peer, Remote)>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let broken = |error: &dyn Display| {
         Failure::Broken(format!("the event loop (io_uring) cannot start: {error}"))
     };
     let remotes: io::Result<Vec<_>> = (0..reactors).map(|_| Remote::new()).collect();
     let remotes = remotes.map_err(|error| broken(&error))?;
-    let mut places = peers(&remotes).into_iter().zip(remotes);
+    let mut places = peers(&remotes).into_iter().zip(remotes.clone());
     let (here, remote) = places.next().expect("there is one at least");
-    let act = act(places.collect());
+    let act = act(&remotes, places.collect());
     let (done, _) =
         Reactor::among(here, None).serve(&remote, act).map_err(|error| broken(&error))?;
     done

@@ -27,8 +27,8 @@ pub fn current() -> TaskId {
     with(|schedule| schedule.id(schedule.current))
 }
 
-/// Names the kind of the current task, such as `cleaner`, for reports on where a thread's time went.
-/// The tasks that it spawns from now on have the same name until they take another.
+/// Names the kind of the current task, such as `cleaner`, for reports on where a thread's time
+/// went. Tasks that it spawns after this begin with the same name.
 #[inline]
 pub fn name_task(name: &'static str) {
     with(|schedule| {

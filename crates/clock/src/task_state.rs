@@ -63,7 +63,7 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    /// The name of tasks without a name.
+    /// The name of tasks without one of their own.
     pub(crate) const UNNAMED: &'static str = "other";
 }
 

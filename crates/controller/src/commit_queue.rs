@@ -83,6 +83,7 @@ impl<C> CommitQueue<C> {
 
 /// Answers the Stores of an extent, each after those before it, until none is left.
 async fn answer_all<Q: HasCommits>(queue: Rc<Q>, extent: Option<ExtentId>) {
+    clock::name_task("commit queue");
     while let Some(mut commit) = queue.commit_queue().next(extent) {
         if let Err(waiting) = try_answer(&*queue, commit) {
             commit = waiting;

@@ -134,6 +134,7 @@ impl Shared {
         }
         let shared = self.clone();
         clock::spawn_at(clock::host_now(), async move {
+            clock::name_task("command");
             clock::label(id);
             let submitted = clock::now();
             let opcode = submission.command.opcode();
@@ -152,6 +153,7 @@ impl Shared {
         let shared = self.clone();
         let namespace = shared.controller.namespace(first.command.nsid());
         clock::spawn_at(clock::host_now(), async move {
+            clock::name_task("command");
             clock::label(first_id);
             let submitted = clock::now();
             let (second_id, second) = second;
@@ -196,7 +198,10 @@ impl Shared {
         let mut held = self.held.borrow_mut();
         if held.is_empty() {
             let shared = self.clone();
-            clock::spawn_at(clock::host_now(), async move { shared.execute_held() });
+            clock::spawn_at(clock::host_now(), async move {
+                clock::name_task("command");
+                shared.execute_held();
+            });
         }
         held.push(store);
     }
@@ -226,6 +231,7 @@ impl Shared {
     fn execute(self: &Rc<Self>, Held { asked, namespace, quick, announced }: Held) {
         let shared = self.clone();
         clock::spawn_at(clock::host_now(), async move {
+            clock::name_task("command");
             clock::label(asked.0);
             let submitted = clock::now();
             let executed = {

@@ -95,6 +95,7 @@ impl Drive {
     }
 
     async fn flush_while_wanted(self: Arc<Self>) {
+        clock::name_task("flush");
         while let Some(flushed) = self.begin_flush() {
             let result = self.blocks.flush().await;
             self.end_flush(&flushed, result);

@@ -81,6 +81,7 @@ impl Drive {
 
     /// Writes what was entered, both copies of each note.
     async fn write_ledger(self: Arc<Self>) {
+        clock::name_task("ledger");
         loop {
             let Some((first, entries)) = self.state().ledger.take(NOTE_ENTRIES) else { return };
             let mut bytes = Vec::with_capacity(NOTE_BYTES as usize);

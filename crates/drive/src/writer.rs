@@ -115,6 +115,7 @@ impl Drive {
 
     /// Writes what is in an extent's queue, as much at a time as there is by then.
     async fn write_queued(self: Arc<Self>, extent: ExtentId, opening: Opening) {
+        clock::name_task("page program");
         while let Some(gathered) = self.gather(extent, opening) {
             let (first, class) = (gathered.pages[0].number, gathered.pages[0].class);
             let frames = self.frames(extent, &gathered);

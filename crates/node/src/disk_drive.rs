@@ -278,6 +278,7 @@ fn without_emulation(monitor: &Arc<Monitor>, has_volatile_cache: bool) -> contro
 
 /// Flushes at intervals. The next command that writes reports a failed flush.
 async fn flush_forever(medium: Arc<Medium>) {
+    clock::name_task("flush");
     while medium.flush().await.is_ok() {
         clock::sleep(FLUSH_INTERVAL, clock::Stage::Queue).await;
     }

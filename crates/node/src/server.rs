@@ -53,8 +53,9 @@ pub use self::served_resp::{ServedResp, ServedTls};
 pub use self::served_state::Began;
 pub use self::setup::{ServedDevice, ServedSubsystem, ServerConfig};
 pub use self::status::{
-    AssociationStatus, CacheStatus, ClientStatus, DeviceStatus, NamespaceStatus, QueueStatus,
-    ReactorStatus, RedisStatus, ScrubStatus, ServerStatus, Status, SubsystemStatus, WorkStatus,
+    AssociationStatus, CacheStatus, ClientStatus, DeviceStatus, LongPollStatus, NamespaceStatus,
+    QueueStatus, ReactorStatus, RedisStatus, ScrubStatus, ServerStatus, Status, SubsystemStatus,
+    WorkStatus,
 };
 pub use self::stopper::Stopper;
 

@@ -13,7 +13,9 @@ use base::limits::KEY_BYTES_INLINE;
 use base::{Nanos, human_bytes};
 use disk::{Counters, File};
 use engine::{Counts, How};
+use node::server::LongPollStatus;
 use node::{DiskDrive, DiskOptions, cache_size};
+use reactor::Remote;
 use serde::Serialize;
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -77,34 +79,39 @@ pub(super) fn run(args: &BenchArgs) -> Result<Output, Failure> {
     let plan = plan::of(args, operation, place, Payload::Full)?;
     check_keys(&plan)?;
     let file = drive::open(&path)?;
-    let (measured, device, figures, unclosed) = drive::serve_among(reactors, async |others| {
-        let said = |error| drive::failure(&path, &file, &error);
-        let opened = DiskDrive::open(file.clone(), options).await.map_err(said)?;
-        check_room(&plan, &opened)?;
-        if !args.overwrite {
-            let checked = foreign::check_drive(&args.measure.target, opened.store()).await;
-            if let Err(failure) = checked {
-                opened.close().await.map_err(said)?;
-                return Err(failure);
+    let (measured, device, figures, unclosed) =
+        drive::serve_among(reactors, async |remotes, others| {
+            let said = |error| drive::failure(&path, &file, &error);
+            clock::name_task("open");
+            let opened = DiskDrive::open(file.clone(), options).await.map_err(said)?;
+            clock::name_task("load");
+            check_room(&plan, &opened)?;
+            if !args.overwrite {
+                let checked = foreign::check_drive(&args.measure.target, opened.store()).await;
+                if let Err(failure) = checked {
+                    opened.close().await.map_err(said)?;
+                    return Err(failure);
+                }
             }
-        }
-        let before = Cell::new(None);
-        let begin = || before.set(Some(Usage::of(&file, &opened)));
-        let (here, mut crew) = (opened.controller(), None);
-        let measured = if others.is_empty() {
-            outside::measure(args, &plan, &here.queue_pair(), || None, begin).await?
-        } else {
-            let (queue, others) = Spread::new(&opened.share(), here, others)?;
-            crew = Some(others);
-            outside::measure(args, &plan, &queue, || None, begin).await?
-        };
-        let before = before.take().expect("it has begun");
-        let figures = Figures::new(options, &before, &Usage::of(&file, &opened), &opened);
-        // What was measured is reported even if the drive cannot be closed.
-        let closed = opened.close().await.map_err(said);
-        let unclosed = closed.and(crew.map_or(Ok(()), Crew::end)).err();
-        Ok((measured, describe(&path, &opened), figures, unclosed))
-    })?;
+            let before = Cell::new(None);
+            let begin = || before.set(Some(Usage::of(&file, &opened)));
+            let (here, mut crew) = (opened.controller(), None);
+            let measured = if others.is_empty() {
+                outside::measure(args, &plan, &here.queue_pair(), || None, begin).await?
+            } else {
+                let (queue, others) = Spread::new(&opened.share(), here, others)?;
+                crew = Some(others);
+                outside::measure(args, &plan, &queue, || None, begin).await?
+            };
+            let before = before.take().expect("it has begun");
+            let mut figures = Figures::new(options, &before, &Usage::of(&file, &opened), &opened);
+            figures.long_polls = long_polls(remotes);
+            clock::name_task("close");
+            // What was measured is reported even if the drive cannot be closed.
+            let closed = opened.close().await.map_err(said);
+            let unclosed = closed.and(crew.map_or(Ok(()), Crew::end)).err();
+            Ok((measured, describe(&path, &opened), figures, unclosed))
+        })?;
     let asked = Asked { args, plan: &plan, target: &args.measure.target, device };
     let output = outside::report(asked, &measured, &figures.of_report(&measured.outcome), figures);
     Ok(output.with_errors(unclosed.map(|failure| failure.to_string())))
@@ -176,8 +183,26 @@ struct Figures {
     /// How the drive was opened, and the time and the log records that it took.
     opened_by: &'static str,
     opened_ns: Nanos,
+    /// Polls that took more than 100 us of CPU time since the drive was opened.
+    long_polls: Vec<LongPollStatus>,
     #[serde(skip)]
     retrieve_reads: u64,
+}
+
+/// Returns the long polls of all reactors, by the names of their tasks.
+fn long_polls(remotes: &[Remote]) -> Vec<LongPollStatus> {
+    let mut all: Vec<LongPollStatus> = Vec::new();
+    for it in remotes.iter().flat_map(Remote::long_polls).map(LongPollStatus::from) {
+        match all.iter_mut().find(|known| known.name == it.name) {
+            Some(known) => {
+                known.count += it.count;
+                known.longest_ns = known.longest_ns.max(it.longest_ns);
+                known.total_ns += it.total_ns;
+            }
+            None => all.push(it),
+        }
+    }
+    all
 }
 
 fn ratio(part: u64, whole: u64) -> Option<f64> {
@@ -208,6 +233,7 @@ impl Figures {
                 How::Checkpoint => "checkpoint",
             },
             opened_ns: drive.recovery().time,
+            long_polls: Vec::new(),
             retrieve_reads: after.store.retrieve_page_reads - before.store.retrieve_page_reads,
         }
     }
@@ -248,6 +274,10 @@ impl More for Figures {
         facts.extend(amplification("write amplif.", self.disk_write_amplification));
         facts.extend(amplification("space amplif.", self.space_amplification));
         facts.extend(amplification("index, bytes a pair", self.index_bytes_per_pair));
+        facts.extend(self.long_polls.iter().map(|it| {
+            let [longest, total] = [it.longest_ns, it.total_ns].map(Nanos);
+            ("long polls", format!("{}: {}, {longest} at most, {total} in all", it.name, it.count))
+        }));
         facts
     }
 }

@@ -115,6 +115,7 @@ pub(super) fn of_reactors(width: u16) -> Vec<Column<(usize, ReactorSample)>> {
         }),
         column("busy", 12, 2, |(_, it)| format!("{} %", tenths(it.busy_percent))),
         column("connections", 11, 1, |(_, it)| grouped(it.connections)),
+        column("long polls", 10, 0, |(_, it)| grouped(it.long_polls)),
     ];
     fitting(columns, width)
 }

@@ -75,6 +75,8 @@ pub(super) struct ReactorSample {
     /// Busy share of the interval.
     pub(super) busy_percent: f64,
     pub(super) connections: u64,
+    /// Polls of the interval that took more than 100 us of CPU time.
+    pub(super) long_polls: u64,
 }
 
 impl Sample {
@@ -210,7 +212,12 @@ impl ReactorSample {
         let busy = after.busy_ns.saturating_sub(busy);
         let all = busy + after.idle_ns.saturating_sub(idle);
         let share = crate::number::quotient(busy, all);
-        Self { busy_percent: share.unwrap_or_default() * 100.0, connections: after.connections }
+        let long = |it: &ReactorStatus| it.long_polls.iter().map(|it| it.count).sum::<u64>();
+        Self {
+            busy_percent: share.unwrap_or_default() * 100.0,
+            connections: after.connections,
+            long_polls: long(after).saturating_sub(before.map_or(0, long)),
+        }
     }
 }
 

@@ -285,6 +285,38 @@ fn page(url: &str, path: &str) -> String {
 }
 
 #[test]
+fn a_transaction_of_many_commands_is_a_long_poll_of_its_connection() {
+    let (_folder, path) = formatted();
+    let served = Serving::start(["--device", shown(&path), "--resp", ":0", "--http", ":0"]);
+    let mut client = Client::of(&served);
+    client.says("multi", "+OK");
+    for number in 0..1_000 {
+        client.says(&format!("set key{number} {number}"), "+QUEUED");
+    }
+    client.says("exec", "*1000");
+    (0..1_000).for_each(|_| assert_eq!(client.next().as_deref(), Some(&b"+OK"[..])));
+    let url = served.ready["http"].as_str().expect("it has a URL").to_owned();
+    // A document is up to 0.1 s old.
+    sleep(Duration::from_millis(200));
+    let status: serde_json::Value = serde_json::from_str(&page(&url, "/status")).expect("JSON");
+    let all = status["reactors"][0]["long_polls"].as_array().expect("a list");
+    let of_client = all.iter().find(|it| it["name"] == "redis connection");
+    let of_client = of_client.unwrap_or_else(|| panic!("the transaction took long: {all:?}"));
+    let figure = |name: &str| of_client[name].as_u64().expect("a number");
+    assert!(figure("longest_ns") > 100_000 && figure("total_ns") >= figure("longest_ns"));
+    assert!((1..100).contains(&figure("count")), "most commands alone take no time: {all:?}");
+    // No extent was cleaned, and the client alone has been served.
+    for idle in ["cleaner", "checkpoint", "nvme connection"] {
+        assert!(all.iter().all(|it| it["name"] != idle), "{idle} had nothing to do: {all:?}");
+    }
+    let samples = samples(&page(&url, "/metrics"));
+    let series = "kvasir_long_polls_total{reactor=\"0\",task=\"redis connection\"}";
+    let counted = samples.iter().find(|(name, _)| name.starts_with(series)).map(|(_, it)| *it);
+    assert!(counted.is_some_and(|it| it >= 1.0), "{counted:?}");
+    served.stop();
+}
+
+#[test]
 fn prometheus_has_the_counters_of_redis_clients() {
     let (_folder, path) = formatted();
     let words = ["--device", shown(&path), "--resp", ":0", "--http", ":0"];

@@ -47,6 +47,7 @@ impl Store {
     /// second. Begins at the place that the newest checkpoint has. Calls `tell` once for each
     /// damaged page.
     pub async fn scrub(self: Arc<Self>, rate: NonZero<u64>, tell: impl Fn(ScrubFinding) + 'static) {
+        clock::name_task("scrub");
         let mut began = clock::now();
         while !self.scrubber.progress().is_ending {
             let start = clock::now();

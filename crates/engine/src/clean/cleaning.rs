@@ -76,6 +76,7 @@ impl Store {
 
     /// The background task of a store.
     pub(crate) async fn clean_forever(self: Arc<Self>, begins: Begins) {
+        clock::name_task("cleaner");
         if begins == Begins::AtWork {
             self.cleaner.state().round = Round::first(self.log.state().sequence);
             self.clean_while_worth().await;

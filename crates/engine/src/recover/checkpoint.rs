@@ -152,6 +152,7 @@ impl Store {
 
     /// Runs the background task that makes a checkpoint when one is due or asked for.
     pub(crate) async fn checkpoint_forever(self: Arc<Self>, begins: Begins) {
+        clock::name_task("checkpoint");
         self.tables.make_checkpoints();
         let mut rests = begins == Begins::Resting;
         loop {

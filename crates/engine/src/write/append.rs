@@ -465,6 +465,7 @@ impl Log {
     /// started for. Tasks of several reactors begin in any order, and pages of an extent are
     /// appended in the order of their numbers.
     async fn program_next(self: Arc<Self>) {
+        clock::name_task("page program");
         let next = self.state().programs.pop_front();
         let Program { at, stream, pending, page } = next.expect("there is one for each task");
         pending.begin();

@@ -53,6 +53,7 @@ impl Log {
 
     /// Handles the pages of an extent as they land, until none is left.
     async fn land_pages(self: Arc<Self>, extent: ExtentId) {
+        clock::name_task("page program");
         let queue = self.media.as_disk().expect("it has pages of this log");
         while let Some(end) = self.next_end(extent) {
             let mut result = end.map(|end| queue.outcome(extent, end));

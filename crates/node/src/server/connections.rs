@@ -103,6 +103,7 @@ impl Connections {
         let shared = self.0.clone();
         let config = Config { pool: shared.pool.clone(), counters: shared.counters.clone() };
         clock::spawn(async move {
+            clock::name_task("nvme connection");
             serve(stream, port, config, budget).await;
             drop(place);
             let mut open = shared.open.borrow_mut();

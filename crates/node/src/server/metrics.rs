@@ -1,6 +1,6 @@
 //! The status of a server in the text format of Prometheus, version 0.0.4.
 
-use super::status::{DeviceStatus, ReactorStatus, ServerStatus, Status};
+use super::status::{DeviceStatus, LongPollStatus, ReactorStatus, ServerStatus, Status};
 use std::fmt::Write;
 
 /// Content type of `/metrics`.
@@ -101,6 +101,18 @@ const OF_REACTOR: &[Figure<ReactorStatus>] = &[
     }),
 ];
 
+const OF_LONG_POLLS: &[Figure<LongPollStatus>] = &[
+    ("long_polls_total", Kind::Counter, "Polls of tasks above 100 us of CPU time", |it| {
+        number(it.count)
+    }),
+    ("long_poll_seconds_total", Kind::Counter, "CPU time of these polls", |it| {
+        Some(seconds(it.total_ns))
+    }),
+    ("longest_poll_seconds", Kind::Gauge, "CPU time of the longest of them", |it| {
+        Some(seconds(it.longest_ns))
+    }),
+];
+
 #[expect(clippy::cast_precision_loss, reason = "the format has no other numbers")]
 #[expect(clippy::unnecessary_wraps, reason = "as the figures that may be missing")]
 fn number(number: u64) -> Option<f64> {
@@ -127,6 +139,11 @@ pub(super) fn text(status: &Status) -> String {
     let reactors: Vec<_> =
         reactors.map(|(at, reactor)| (format!("{{reactor=\"{at}\"}}"), reactor)).collect();
     write_all(&mut text, OF_REACTOR, &reactors);
+    let long_polls = status.reactors.iter().enumerate().flat_map(|(at, reactor)| {
+        let label = move |name| format!("{{reactor=\"{at}\",task=\"{}\"}}", escaped(name));
+        reactor.long_polls.iter().map(move |it| (label(&it.name), it))
+    });
+    write_all(&mut text, OF_LONG_POLLS, &long_polls.collect::<Vec<_>>());
     text
 }
 

@@ -101,7 +101,10 @@ impl RespListeners {
         let prepared = within(monitor.as_ref(), door.prepare()).await;
         prepared.map_err(ServerError::Resp)?;
         let (tended, inside) = (door.clone(), monitor.clone());
-        clock::spawn(async move { within(inside.as_ref(), tended.tend()).await });
+        clock::spawn(async move {
+            clock::name_task("expiry");
+            within(inside.as_ref(), tended.tend()).await;
+        });
         let clients = Rc::new(Clients {
             door,
             monitor,
@@ -222,6 +225,7 @@ impl Clients {
         let served = Box::pin(served);
         self.open.borrow_mut().insert(number, Box::new(move || stream.shut_down()));
         clock::spawn(async move {
+            clock::name_task("redis connection");
             served.await;
             drop(place);
             let mut open = self.open.borrow_mut();

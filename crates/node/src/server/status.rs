@@ -2,6 +2,7 @@
 
 use controller::Work;
 use engine::{CacheCounts, Scrubbed};
+use reactor::LongPolls;
 use resp::ClientCensus;
 use serde::{Deserialize, Serialize};
 
@@ -240,7 +241,7 @@ pub struct QueueStatus {
 }
 
 /// A reactor: a thread of the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReactorStatus {
     /// Time with work to do.
     pub busy_ns: u64,
@@ -255,6 +256,28 @@ pub struct ReactorStatus {
     /// I/O commands that devices executed in it.
     #[serde(default)]
     pub commands: u64,
+    /// Polls that took more than 100 us of the thread's CPU time, by the names of their tasks.
+    #[serde(default)]
+    pub long_polls: Vec<LongPollStatus>,
+}
+
+/// The long polls of tasks of one name. Other tasks of the reactor wait for the end of a poll.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LongPollStatus {
+    /// The name: the kind of the tasks, `reactor` for work between polls, or `other`.
+    pub name: String,
+    /// How many there were.
+    pub count: u64,
+    /// CPU time of the longest.
+    pub longest_ns: u64,
+    /// CPU time of all of them.
+    pub total_ns: u64,
+}
+
+impl From<LongPolls> for LongPollStatus {
+    fn from(LongPolls { name, count, longest, total }: LongPolls) -> Self {
+        Self { name: name.to_owned(), count, longest_ns: longest.0, total_ns: total.0 }
+    }
 }
 
 impl From<Work> for WorkStatus {

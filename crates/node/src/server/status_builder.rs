@@ -5,12 +5,12 @@ use super::device_census::DeviceCensus;
 use super::facts::Facts;
 use super::reactor_counters::ReactorCounters;
 use super::status::{
-    AssociationStatus, CacheStatus, DeviceStatus, NamespaceStatus, QueueStatus, ReactorStatus,
-    ScrubStatus, ServerStatus, Status, WorkStatus,
+    AssociationStatus, CacheStatus, DeviceStatus, LongPollStatus, NamespaceStatus, QueueStatus,
+    ReactorStatus, ScrubStatus, ServerStatus, Status, WorkStatus,
 };
 use base::Nanos;
 use controller::{AssociationCensus, Work};
-use reactor::Load;
+use reactor::Remote;
 use std::collections::BTreeMap;
 
 /// Builds the status from a server's facts and its reactors' censuses.
@@ -23,9 +23,8 @@ pub(super) fn status_of(facts: &Facts, uptime: Nanos, censuses: &[ReactorCounter
         let each = census.associations.iter();
         each.map(|it| association_status(it, census.now, &connections))
     });
-    let loads = facts.remotes.iter().map(reactor::Remote::load);
-    let reactors = censuses.iter().zip(loads).zip(executed(censuses));
-    let reactors = reactors.map(|((census, load), work)| reactor_status(census, load, work));
+    let reactors = censuses.iter().zip(&facts.remotes).zip(executed(censuses));
+    let reactors = reactors.map(|((census, remote), work)| reactor_status(census, remote, work));
     Status {
         server: ServerStatus {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -108,7 +107,8 @@ fn association_status(
     }
 }
 
-fn reactor_status(census: &ReactorCounters, load: Load, work: Work) -> ReactorStatus {
+fn reactor_status(census: &ReactorCounters, remote: &Remote, work: Work) -> ReactorStatus {
+    let load = remote.load();
     ReactorStatus {
         busy_ns: load.busy.0,
         idle_ns: load.idle.0,
@@ -116,5 +116,6 @@ fn reactor_status(census: &ReactorCounters, load: Load, work: Work) -> ReactorSt
         bytes_received: census.moved.received,
         bytes_sent: census.moved.sent,
         commands: WorkStatus::from(work).commands,
+        long_polls: remote.long_polls().into_iter().map(LongPollStatus::from).collect(),
     }
 }

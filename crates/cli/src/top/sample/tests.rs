@@ -1,7 +1,7 @@
 use super::*;
 use node::server::{
-    CacheStatus, ClientStatus, NamespaceStatus, QueueStatus, RedisStatus, ServerStatus,
-    SubsystemStatus,
+    CacheStatus, ClientStatus, LongPollStatus, NamespaceStatus, QueueStatus, RedisStatus,
+    ServerStatus, SubsystemStatus,
 };
 
 const PAIRS: &str = "nqn.2026-11.com.example:pairs";
@@ -112,8 +112,14 @@ fn status(uptime_ms: u64, work: WorkStatus, associations: Vec<AssociationStatus>
             bytes_received: 0,
             bytes_sent: 0,
             commands: 0,
+            long_polls: vec![long_polls("cleaner", uptime_ms), long_polls("scrub", uptime_ms / 2)],
         }],
     }
+}
+
+fn long_polls(name: &str, count: u64) -> LongPollStatus {
+    let (longest_ns, total_ns) = (200_000, count * 150_000);
+    LongPollStatus { name: name.to_owned(), count, longest_ns, total_ns }
 }
 
 fn sample(before: &Status, after: &Status) -> Sample {
@@ -155,6 +161,8 @@ fn rates_are_differences_over_the_servers_own_time() {
     // Event requests (AER) do not count.
     assert_eq!((busy.hosts[0].queues, busy.hosts[0].in_flight), (3, 12));
     assert!((busy.reactors[0].busy_percent - 25.0).abs() < 1e-9);
+    // Of all names: 500 and 250 in this interval of 500 ms.
+    assert_eq!(busy.reactors[0].long_polls, 750);
 }
 
 #[test]
