@@ -1,5 +1,6 @@
 mod idioms;
 mod markdown;
+mod paths;
 mod rust;
 mod violation;
 
@@ -33,6 +34,7 @@ fn check(tree: &Tree) -> Vec<String> {
         violations.extend(markdown::links(path, text, tree));
     }
     violations.extend(markdown::architecture(tree));
+    violations.extend(paths::check(tree));
     violations
 }
 
@@ -46,12 +48,20 @@ mod tests {
             ("crates/a/src/b.rs", "\u{e9}\n"),
             ("docs/c.md", "[d](d.md)\n"),
             ("ARCHITECTURE.md", "`crates/gone`\n"),
+            ("docs/internals/paths.md", "| `gone.rs` | `go` | |\n"),
         ]);
         let violations = check(&tree);
         let starts: Vec<_> = violations.iter().map(|line| line.split(": ").next()).collect();
         assert_eq!(
             starts,
-            [Some("crates/a/src/b.rs:1"), Some("docs/c.md:1"), Some("ARCHITECTURE.md:1")]
+            [
+                "crates/a/src/b.rs:1",
+                "docs/c.md:1",
+                "ARCHITECTURE.md:1",
+                "docs/internals/paths.md:1",
+                "docs/internals/paths.md:1",
+            ]
+            .map(Some)
         );
     }
 }
