@@ -12,7 +12,6 @@ use engine::Announced;
 use spec::Opcode;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
-use std::mem::take;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -48,6 +47,8 @@ type Asked = (u64, Opcode);
 /// A Store or Retrieve that has not begun.
 struct Held {
     asked: Asked,
+    /// When it was submitted.
+    at: Nanos,
     namespace: Arc<NamespaceInUse>,
     quick: Quick,
     announced: Option<Announced>,
@@ -184,7 +185,8 @@ impl Shared {
         quick.expect(store);
         let announced = quick.is_store().then(|| store.announce());
         let (asked, namespace) = ((id, command.opcode()), namespace.clone());
-        let held = Held { asked, namespace, quick, announced };
+        let at = clock::host_now();
+        let held = Held { asked, at, namespace, quick, announced };
         if held.announced.is_some() {
             self.hold(held);
         } else {
@@ -200,16 +202,26 @@ impl Shared {
             let shared = self.clone();
             clock::spawn_at(clock::host_now(), async move {
                 clock::name_task("command");
-                shared.execute_held();
+                shared.execute_all_held().await;
             });
         }
         held.push(store);
     }
 
-    /// Executes the held Stores: those that must wait in tasks.
+    /// Executes the held Stores until none is left, each once the clock has reached its submission.
+    async fn execute_all_held(self: &Rc<Self>) {
+        while !self.held.borrow().is_empty() {
+            clock::catch_up().await;
+            self.execute_held();
+        }
+    }
+
+    /// Executes the held Stores that were submitted by now: those that must wait in tasks.
     fn execute_held(self: &Rc<Self>) {
         let began = clock::now();
-        for Held { asked, namespace, quick, announced } in take(&mut *self.held.borrow_mut()) {
+        let held = &mut *self.held.borrow_mut();
+        let count = held.partition_point(|held| held.at <= began);
+        for Held { asked, at, namespace, quick, announced } in held.drain(..count) {
             let tried = {
                 let _inside = self.controller.enter();
                 quick.attempt(store_of(&namespace), announced)
@@ -221,14 +233,14 @@ impl Shared {
                     self.commits.push(self, Commit { namespace, landing, began, command });
                 }
                 Tried::Waits(quick, announced) => {
-                    self.execute(Held { asked, namespace, quick, announced });
+                    self.execute(Held { asked, at, namespace, quick, announced });
                 }
             }
         }
     }
 
     /// Executes a command in a task of its own.
-    fn execute(self: &Rc<Self>, Held { asked, namespace, quick, announced }: Held) {
+    fn execute(self: &Rc<Self>, Held { asked, namespace, quick, announced, .. }: Held) {
         let shared = self.clone();
         clock::spawn_at(clock::host_now(), async move {
             clock::name_task("command");
