@@ -1,109 +1,54 @@
+//! An extent of the log: its pages, its live records and its readers.
+
+mod extents;
+mod live;
+
 use crate::format::address::Address;
 use crate::format::record::Sequence;
 use crate::key_space::TableId;
+use crate::recover::checkpoint::ExtentImage;
 use crate::recover::listing::Listing;
-use base::limits::KEY_BYTES_INLINE;
 use clock::{TaskId, UnixMillis};
-use media::{ExtentId, ExtentInfo, Label, Stream};
+pub(crate) use extents::Extents;
+pub use live::Live;
+use media::{ExtentInfo, Label, Stream};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
-use std::iter::Sum;
 use std::sync::Arc;
-
-/// Records and the bytes that they stand for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Live {
-    /// How many.
-    pub records: u64,
-    /// Their footprints: headers, padding and summary entries included.
-    pub bytes: u64,
-    /// Of values, those whose keys have more than the 16 bytes that fit a command.
-    pub long_keys: u64,
-}
-
-impl Live {
-    pub(crate) fn add(&mut self, bytes: u64) {
-        self.records += 1;
-        self.bytes += bytes;
-    }
-
-    /// A value that has a key of this length.
-    pub(crate) fn add_value(&mut self, key_len: usize, bytes: u64) {
-        self.add(bytes);
-        self.long_keys += u64::from(key_len > KEY_BYTES_INLINE);
-    }
-
-    pub(crate) fn add_all(&mut self, other: Self) {
-        self.records += other.records;
-        self.bytes += other.bytes;
-        self.long_keys += other.long_keys;
-    }
-
-    pub(crate) fn remove(&mut self, bytes: u64) {
-        assert!(self.records > 0 && self.bytes >= bytes, "only what was counted is taken off");
-        self.records -= 1;
-        self.bytes -= bytes;
-    }
-
-    /// The value of a key of this length.
-    pub(crate) fn remove_value(&mut self, key_len: usize, bytes: u64) {
-        self.remove(bytes);
-        let long = u64::from(key_len > KEY_BYTES_INLINE);
-        let left = self.long_keys.checked_sub(long).filter(|left| *left <= self.records);
-        self.long_keys = left.expect("long keys are some of those that were counted");
-    }
-
-    pub(crate) fn remove_all(&mut self, other: Self) {
-        assert!(self.records >= other.records && self.bytes >= other.bytes, "a part of the whole");
-        assert!(self.long_keys >= other.long_keys, "a part of the whole");
-        self.records -= other.records;
-        self.bytes -= other.bytes;
-        self.long_keys -= other.long_keys;
-    }
-}
-
-impl Sum for Live {
-    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
-        all.fold(Self::default(), |mut sum, live| {
-            sum.add_all(live);
-            sum
-        })
-    }
-}
 
 /// The log's state of an extent in use.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Extent {
     pub(crate) label: Label,
     /// Pages written or on their way, summary included.
-    pub(crate) pages: u32,
+    pages: u32,
     /// Pages that were cut off by a loss of power, in rising order.
-    pub(crate) holes: Vec<u32>,
+    holes: Vec<u32>,
     /// The first page of the summary, once that is written.
-    pub(crate) summary: Option<u32>,
+    summary: Option<u32>,
     /// Nothing more is appended.
-    pub(crate) sealed: bool,
+    sealed: bool,
     /// Being cleaned.
-    pub(crate) victim: bool,
+    victim: bool,
     /// Pages on their way.
-    pub(crate) in_flight: u32,
+    in_flight: u32,
     /// Readers that are in it.
-    pub(crate) pins: u32,
+    pins: u32,
     /// The cleaner, waiting for the last reader to leave.
     #[serde(skip)]
-    pub(crate) last_reader: Option<TaskId>,
+    last_reader: Option<TaskId>,
     #[serde(with = "crate::inline_list")]
-    pub(crate) values: SmallVec<[(TableId, Live); 1]>,
-    pub(crate) tombstones: Live,
+    values: SmallVec<[(TableId, Live); 1]>,
+    tombstones: Live,
     /// When the first of its values expired or will expire, whether it lives or not. Unknown again
     /// once it was cleaned.
     pub(crate) expires_first: Option<UnixMillis>,
     /// Tombstones found on opening that a newer record, or the original that they copy, makes
     /// needless.
-    pub(crate) needless: Vec<Address>,
+    needless: Vec<Address>,
     /// Their footprints, which are counted in `tombstones` too.
-    pub(crate) needless_bytes: u64,
+    needless_bytes: u64,
     /// Values to which the index no longer points, because they were copied or have expired, and
     /// copies to which it never pointed. Kept for an index that may lose a page of its table.
     pub(crate) left: BTreeSet<Address>,
@@ -116,14 +61,14 @@ pub(crate) struct Extent {
     pub(crate) has_lost: bool,
     /// Its records that may have to be undone.
     #[serde(skip)]
-    pub(crate) revocable: u32,
+    revocable: u32,
     /// Its values that expire are counted up to this address; without one, not at all.
     #[serde(skip)]
     pub(crate) expiring_until: Option<Address>,
     /// The value of `expires_first` when the extent was last cleaned, which may have left values in
     /// it.
     #[serde(skip)]
-    pub(crate) expired_first: Option<UnixMillis>,
+    expired_first: Option<UnixMillis>,
     /// Headers of its records that were not in memory and were read one by one, or 255 for more.
     #[serde(skip)]
     pub(crate) headers_read: u8,
@@ -163,6 +108,213 @@ impl Extent {
         Self { pages, holes, summary, sealed: true, ..Self::new(info.label) }
     }
 
+    /// Takes over what a checkpoint knows of an extent that was found on the medium.
+    pub(crate) fn restore(&mut self, image: &ExtentImage) {
+        let is_new = self.values.is_empty() && self.tombstones == Live::default();
+        assert!(is_new, "an extent is restored before its records are counted");
+        // A page that the checkpoint knows and that cannot be read was not cut off: it is damaged.
+        let found = self.holes.iter().filter(|hole| **hole >= image.pages);
+        let holes = image.holes.iter().chain(found).copied();
+        self.holes = holes.filter(|hole| *hole < self.pages).collect();
+        self.summary = image.summary;
+        self.values = image.values.iter().copied().collect();
+        self.tombstones = image.tombstones;
+        self.needless.clone_from(&image.needless);
+        self.needless_bytes = image.needless_bytes;
+        self.expires_first = image.expires_first;
+        self.expiring_until = None;
+        self.left = image.left.iter().copied().collect();
+    }
+
+    /// Returns the number of pages written or on their way, summary included.
+    #[inline]
+    pub(crate) const fn pages(&self) -> u32 {
+        self.pages
+    }
+
+    /// Returns the pages that did not land, in rising order.
+    pub(crate) fn holes(&self) -> &[u32] {
+        &self.holes
+    }
+
+    /// Returns the first page of the summary, once that is written.
+    pub(crate) const fn summary(&self) -> Option<u32> {
+        self.summary
+    }
+
+    /// Returns the live values by table.
+    pub(crate) fn values(&self) -> &[(TableId, Live)] {
+        &self.values
+    }
+
+    pub(crate) const fn tombstones(&self) -> Live {
+        self.tombstones
+    }
+
+    /// Returns the tombstones that cleaning may drop.
+    pub(crate) fn needless(&self) -> &[Address] {
+        &self.needless
+    }
+
+    /// Returns the footprints of these, which are counted in `tombstones` too.
+    pub(crate) const fn needless_bytes(&self) -> u64 {
+        self.needless_bytes
+    }
+
+    #[inline]
+    pub(crate) const fn is_pinned(&self) -> bool {
+        self.pins > 0
+    }
+
+    pub(crate) const fn is_sealed(&self) -> bool {
+        self.sealed
+    }
+
+    /// Returns true while it is being cleaned.
+    #[inline]
+    pub(crate) const fn is_victim(&self) -> bool {
+        self.victim
+    }
+
+    /// Returns true when none of its pages is on its way.
+    pub(crate) const fn has_landed(&self) -> bool {
+        self.in_flight == 0
+    }
+
+    /// Returns true when some of its records may have to be undone.
+    pub(crate) const fn is_revocable(&self) -> bool {
+        self.revocable > 0
+    }
+
+    /// Expects page number `page`, which is the next one or follows padding.
+    #[inline]
+    pub(crate) fn expect_page(&mut self, page: u32) {
+        assert!(!self.sealed, "no page is expected in a sealed extent");
+        assert!(page >= self.pages, "a page is expected after the pages of its extent");
+        self.pages = page + 1;
+        self.in_flight += 1;
+    }
+
+    /// Moves the last page, which was expected at number `before`, to number `page`.
+    #[inline]
+    pub(crate) fn move_page(&mut self, before: u32, page: u32) {
+        assert!(before + 1 == self.pages, "the page that is placed is the last of its extent");
+        assert!(page >= before, "a placed page is not before the one expected");
+        self.pages = page + 1;
+    }
+
+    /// Expects the last page, number `page`, no longer.
+    pub(crate) fn unexpect_page(&mut self, page: u32) {
+        assert!(self.in_flight > 0, "a page that is not written was in flight");
+        assert!(page + 1 == self.pages, "a page that is not written is the last of its extent");
+        self.pages = page;
+        self.in_flight -= 1;
+    }
+
+    /// Notes that a page before number `end` is complete and on its way. An extent has `limit`
+    /// page numbers.
+    #[inline]
+    pub(crate) fn program_page(&mut self, end: u32, limit: u32) {
+        assert!(self.in_flight > 0, "a page is programmed after it was expected");
+        assert!(!self.sealed, "no page is programmed in a sealed extent");
+        assert!(end <= limit, "an extent keeps room for its summary");
+        self.pages = self.pages.max(end);
+    }
+
+    /// Notes that the program of a page is over.
+    #[inline]
+    pub(crate) fn land_page(&mut self) {
+        assert!(self.in_flight > 0, "each page of an extent lands once");
+        self.in_flight -= 1;
+    }
+
+    /// Ends the extent: nothing more is appended. `summary` is the first page of its summary.
+    pub(crate) fn seal(&mut self, summary: Option<u32>) {
+        assert!(!self.sealed, "an extent is sealed once");
+        let is_within = summary.is_none_or(|first| first < self.pages);
+        assert!(is_within, "a summary lies on pages of its extent");
+        self.sealed = true;
+        self.summary = summary;
+    }
+
+    /// Notes where the summary of an extent begins that was found on the medium.
+    pub(crate) fn find_summary(&mut self, summary: Option<u32>) {
+        assert!(self.sealed, "a summary is looked for in an extent that is not appended to");
+        let is_within = summary.is_none_or(|first| first < self.pages);
+        assert!(is_within, "a summary that is found lies on pages of its extent");
+        self.summary = summary;
+    }
+
+    /// Notes that page number `page` did not land.
+    pub(crate) fn add_hole(&mut self, page: u32) {
+        assert!(page < self.pages, "a hole is a page of its extent");
+        let place = self.holes.partition_point(|hole| *hole < page);
+        assert!(self.holes.get(place) != Some(&page), "a page becomes a hole once");
+        self.holes.insert(place, page);
+    }
+
+    /// Keeps the extent from being reset.
+    #[inline]
+    pub(crate) fn pin(&mut self) {
+        self.pins += 1;
+    }
+
+    /// Takes one pin off. Returns the cleaner if it waits for that: this was the last one.
+    #[inline]
+    pub(crate) fn unpin(&mut self) -> Option<TaskId> {
+        assert!(self.pins > 0, "each pin is taken off once");
+        self.pins -= 1;
+        if self.pins == 0 { self.last_reader.take() } else { None }
+    }
+
+    /// Notes that the cleaner waits for the last reader to leave.
+    pub(crate) fn await_last_reader(&mut self, cleaner: TaskId) {
+        assert!(self.pins > 0, "the cleaner waits only while an extent is pinned");
+        self.last_reader = Some(cleaner);
+    }
+
+    /// Counts a record, just appended, that may have to be undone.
+    #[inline]
+    pub(crate) fn begin_revocable(&mut self) {
+        assert!(self.in_flight > 0, "a record that may be taken back has not landed");
+        self.revocable += 1;
+    }
+
+    /// Takes off a record that has landed or was undone.
+    #[inline]
+    pub(crate) fn end_revocable(&mut self) {
+        assert!(self.revocable > 0, "each record that may be taken back is counted");
+        self.revocable -= 1;
+    }
+
+    /// Takes the extent for cleaning. Cleaning may leave values in it, so their dates are kept.
+    pub(crate) fn begin_cleaning(&mut self) {
+        assert!(self.is_cleanable(), "a victim is sealed, has landed and is no victim yet");
+        self.victim = true;
+        self.expired_first = self.expires_first.take().or(self.expired_first);
+    }
+
+    /// Puts a victim that was not reset back into use.
+    pub(crate) fn give_back(&mut self) {
+        assert!(self.victim, "the cleaner gives only a victim back");
+        self.victim = false;
+    }
+
+    /// Returns the earliest date at which one of its values expires or has expired, whether it was
+    /// cleaned since or not.
+    pub(crate) fn first_date(&self) -> Option<UnixMillis> {
+        self.expires_first.or(self.expired_first)
+    }
+
+    /// Checks that nothing needs the extent, which was taken out of use.
+    fn check_unused(&self) {
+        assert!(self.pins == 0, "an extent is reset when no reader has it pinned");
+        assert!(self.revocable == 0, "an extent is reset when no record in it may be taken back");
+        assert!(self.in_flight == 0, "an extent is reset when all of its pages have landed");
+        assert!(self.sealed, "an extent is reset when nothing more is appended to it");
+        assert!(!self.has_live(), "an extent is reset when it has no live value");
+    }
+
     /// Returns the number of pages of its summary; without one, all of its pages.
     pub(crate) fn summary_numbers(&self) -> u32 {
         self.pages - self.summary.unwrap_or(0)
@@ -175,12 +327,41 @@ impl Extent {
     }
 
     /// Returns the count of live values of `table`.
-    pub(crate) fn values_of(&mut self, table: TableId) -> &mut Live {
+    fn values_of(&mut self, table: TableId) -> &mut Live {
         let at = self.values.iter().position(|(id, _)| *id == table).unwrap_or_else(|| {
             self.values.push((table, Live::default()));
             self.values.len() - 1
         });
         &mut self.values[at].1
+    }
+
+    /// Counts a live value of `bytes`, whose key has `key_len` bytes.
+    pub(crate) fn count_value(&mut self, table: TableId, key_len: usize, bytes: u64) {
+        self.values_of(table).add_value(key_len, bytes);
+    }
+
+    /// Counts a value as dead.
+    pub(crate) fn uncount_value(&mut self, table: TableId, key_len: usize, bytes: u64) {
+        self.values_of(table).remove_value(key_len, bytes);
+    }
+
+    pub(crate) fn count_tombstone(&mut self, bytes: u64) {
+        self.tombstones.add(bytes);
+    }
+
+    /// Takes a tombstone off the count: its delete was undone.
+    pub(crate) fn uncount_tombstone(&mut self, bytes: u64) {
+        self.tombstones.remove(bytes);
+        let is_needed = self.needless_bytes <= self.tombstones.bytes;
+        assert!(is_needed, "a tombstone that is undone is not one of the needless");
+    }
+
+    /// Notes a counted tombstone that cleaning may drop.
+    pub(crate) fn note_needless(&mut self, address: Address, bytes: u64) {
+        self.needless.push(address);
+        self.needless_bytes += bytes;
+        let is_part = self.needless_bytes <= self.tombstones.bytes;
+        assert!(is_part, "needless tombstones of an extent are some of its tombstones");
     }
 
     /// Forgets the values of `table`, and returns what they were.
@@ -216,44 +397,6 @@ impl Extent {
     pub(crate) fn is_cleanable(&self) -> bool {
         let has_records = self.label.stream != Stream::Index;
         has_records && self.sealed && !self.victim && self.in_flight == 0
-    }
-}
-
-/// The extents in use, by id.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Extents(Vec<Option<Extent>>);
-
-impl Extents {
-    pub(crate) fn insert(&mut self, id: ExtentId, extent: Extent) {
-        let at = id.0 as usize;
-        if self.0.len() <= at {
-            self.0.resize_with(at + 1, || None);
-        }
-        assert!(self.0[at].is_none(), "an extent is opened when it is free");
-        self.0[at] = Some(extent);
-    }
-
-    pub(crate) fn remove(&mut self, id: ExtentId) -> Extent {
-        self.0[id.0 as usize].take().expect("an extent in use is reset once")
-    }
-
-    #[inline]
-    pub(crate) fn get(&mut self, id: ExtentId) -> &mut Extent {
-        self.0[id.0 as usize].as_mut().expect("the index names only extents in use")
-    }
-
-    /// Returns the extent if it is in use: it may have been reset.
-    pub(crate) fn find(&self, id: ExtentId) -> Option<&Extent> {
-        self.0.get(id.0 as usize)?.as_ref()
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (ExtentId, &Extent)> {
-        let extents = self.0.iter().zip(0..);
-        extents.filter_map(|(extent, id)| extent.as_ref().map(|extent| (ExtentId(id), extent)))
-    }
-
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Extent> {
-        self.0.iter_mut().flatten()
     }
 }
 

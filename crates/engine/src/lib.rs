@@ -22,6 +22,7 @@
 //! | a write | `write`, `write/set`, `write/change`, `write/attempt`, `write/landing` |
 //! | what it waits for | `write/room`, `write/entry`, `write/permit`, `write/latch` |
 //! | its record | `write/append`, `log`, `format/page_builder`, `format/layout`, `format/record` |
+//! | the log's state | `log`, `log/state` and its parts in `log`, `extent` |
 //! | its end | `write/landing`, `write/pending`, `write/undo` |
 //! | a batch | `write/batch`, `write/size`, `write/attempt`, `recover/torn` |
 //! | a read | `read/get`, `read/look_up`, `log`, `format/page_view`, `format/mend` |

@@ -59,7 +59,7 @@ impl Store {
         log.windows = KeyWindows::new(config.headers_bytes);
         let index = (config.index)(&config.index_config);
         let table_extents = index.table_extents(&log.shape);
-        log.keep_extents(table_extents);
+        log.state().space.keep(table_extents);
         let spare = SPARE_EXTENTS_MIN + table_extents;
         let extents = u64::from(log.shape.extents.saturating_sub(spare));
         assert!(
@@ -153,8 +153,8 @@ impl Store {
     pub fn usage(&self) -> Usage {
         let state = self.log.state();
         Usage {
-            values: state.values,
-            tombstones: state.tombstones,
+            values: state.live.values(),
+            tombstones: state.live.tombstones(),
             extents_free: self.log.media.free_extents(),
             index_entries: self.index.entries(),
             index_bytes: self.index.memory_bytes(),
@@ -168,7 +168,7 @@ impl Store {
 
     /// Returns the store's counters since it was opened.
     pub fn counters(&self) -> crate::counters::Counts {
-        self.counters.counts(self.log.state().padded_pages)
+        self.counters.counts(self.log.state().unlanded.padded)
     }
 
     /// Returns the index's counters since the store was opened.
@@ -179,7 +179,7 @@ impl Store {
     /// Returns the live values of each extent in use, for checks: their sum is [`Usage::values`].
     pub fn live_by_extent(&self) -> Vec<(media::ExtentId, Live)> {
         let state = self.log.state();
-        let sum = |extent: &crate::extent::Extent| extent.values.iter().map(|(_, it)| *it).sum();
+        let sum = |extent: &crate::extent::Extent| extent.values().iter().map(|(_, it)| *it).sum();
         state.extents.iter().map(|(id, extent)| (id, sum(extent))).collect()
     }
 

@@ -102,7 +102,7 @@ impl Store {
         let state = self.log.state();
         let known = state.extents.iter().find(|(id, _)| *id == info.id);
         let mut values = Live::default();
-        for (_, live) in known.iter().flat_map(|(_, extent)| &extent.values) {
+        for (_, live) in known.iter().flat_map(|(_, extent)| extent.values()) {
             values.add_all(*live);
         }
         let is_table = info.label.stream == Stream::Index;
@@ -112,7 +112,7 @@ impl Store {
             pages: info.pages,
             has_summary: info.summary.is_some(),
             values,
-            tombstones: known.map(|(_, extent)| extent.tombstones).unwrap_or_default(),
+            tombstones: known.map(|(_, extent)| extent.tombstones()).unwrap_or_default(),
             is_needed: if is_table { self.tables.of_checkpoint(info.id) } else { known.is_some() },
         }
     }

@@ -73,10 +73,13 @@ impl Store {
         let mut progress = self.scrubber.progress();
         let Progress { scrubbed, within, .. } = &mut *progress;
         let is_whole = |(id, extent): &(ExtentId, &Extent)| {
-            id.0 >= scrubbed.extent && extent.sealed && extent.in_flight == 0 && extent.pages > 0
+            id.0 >= scrubbed.extent
+                && extent.is_sealed()
+                && extent.has_landed()
+                && extent.pages() > 0
         };
         let next = state.extents.iter().find(is_whole);
-        let Some((extent, label, end)) = next.map(|(id, it)| (id, it.label, it.pages)) else {
+        let Some((extent, label, end)) = next.map(|(id, it)| (id, it.label, it.pages())) else {
             (scrubbed.extent, *within) = (0, None);
             scrubbed.passes += 1;
             return None;

@@ -198,23 +198,23 @@ impl Store {
             let live = known.values.get(&id).copied().unwrap_or_default();
             values.add_all(live);
             let mut counted = Live::default();
-            extent.values.iter().for_each(|(_, live)| counted.add_all(*live));
+            extent.values().iter().for_each(|(_, live)| counted.add_all(*live));
             if counted != live {
                 found.note(Some(id), None, None, Wrong::Values { counted, found: live });
             }
             let deleted = known.tombstones.get(&id).copied().unwrap_or_default();
             tombstones.add_all(deleted);
-            let counted = extent.tombstones;
+            let counted = extent.tombstones();
             if counted != deleted {
                 found.note(Some(id), None, None, Wrong::Tombstones { counted, found: deleted });
             }
         }
-        if is_complete && state.values != values {
-            let wrong = Wrong::Values { counted: state.values, found: values };
+        if is_complete && state.live.values() != values {
+            let wrong = Wrong::Values { counted: state.live.values(), found: values };
             found.note(None, None, None, wrong);
         }
-        if is_complete && state.tombstones != tombstones {
-            let wrong = Wrong::Tombstones { counted: state.tombstones, found: tombstones };
+        if is_complete && state.live.tombstones() != tombstones {
+            let wrong = Wrong::Tombstones { counted: state.live.tombstones(), found: tombstones };
             found.note(None, None, None, wrong);
         }
     }

@@ -43,10 +43,10 @@ impl Store {
     #[inline]
     pub(crate) fn background_work(&self, state: &mut log::State) -> BackgroundWork {
         // Only opening an extent makes free extents fewer.
-        if state.cleaning.may_be_low {
-            state.cleaning.may_be_low = self.log.free_extents(state) <= self.extents_low();
+        if state.cleaning.may_be_low() {
+            state.cleaning.note_low(self.log.free_extents(state) <= self.extents_low());
         }
-        let cleans = std::mem::take(&mut state.cleaning.is_urgent) || state.cleaning.may_be_low;
+        let cleans = state.cleaning.take();
         BackgroundWork { cleans, saves: self.checkpoint_is_due(state) }
     }
 
@@ -221,7 +221,8 @@ impl Store {
         let of_round = || state.extents.iter().filter(|(_, extent)| round.is_for(extent));
         let spare = extent_bytes * u64::from(self.log.shape.extents);
         let spare = spare.saturating_sub(self.config.capacity_bytes);
-        if free >= RESERVED_EXTENTS && state.tombstones.bytes - state.needless_bytes > spare / 4 {
+        let tombstone_bytes = state.live.tombstones().bytes - state.live.needless_bytes();
+        if free >= RESERVED_EXTENTS && tombstone_bytes > spare / 4 {
             // Tombstones go when every extent older than they are has been reset.
             let cleanable = of_round().filter(|(_, extent)| extent.is_cleanable());
             return cleanable.min_by_key(|(_, extent)| extent.label.epoch).map(|(id, _)| id);
@@ -240,7 +241,7 @@ impl Store {
 /// Returns the extent as a candidate if cleaning it is worth it: it has more than `worth` dead
 /// bytes, or no live ones.
 fn candidate(id: ExtentId, extent: &Extent, page_bytes: u32, worth: u64) -> Option<Candidate> {
-    let written = u64::from(extent.pages) * u64::from(page_bytes);
+    let written = u64::from(extent.pages()) * u64::from(page_bytes);
     let live = extent.live_bytes();
     let is_worth = live == 0 || live + worth < written;
     let born = extent.label.epoch;

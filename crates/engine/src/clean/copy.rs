@@ -68,11 +68,11 @@ impl Store {
         let landed = self.repoint_all(victim, moved).await;
         let has_live = {
             let mut state = self.log.state();
-            state.end_copying();
+            state.copies.end();
             state.extents.get(victim).has_live()
         };
         if copied.is_err() {
-            self.log.state().extents.get(victim).victim = false;
+            self.log.state().extents.get(victim).give_back();
             return copied;
         }
         if has_live || !landed {
@@ -91,7 +91,7 @@ impl Store {
             let mut state = self.log.state();
             // After a failed store the record that it was to replace is the key's newest.
             if landed.is_err() || state.extents.get(victim).has_live() {
-                state.extents.get(victim).victim = false;
+                state.extents.get(victim).give_back();
                 return Ok(());
             }
             state.forget(victim);
@@ -148,10 +148,10 @@ impl Store {
             {
                 let mut state = self.log.state();
                 let extent = state.extents.get(victim);
-                if extent.pins == 0 {
+                if !extent.is_pinned() {
                     return;
                 }
-                extent.last_reader = Some(clock::current());
+                extent.await_last_reader(clock::current());
             }
             clock::park(Rank::Free, Stage::Gc).await;
         }
@@ -209,8 +209,8 @@ impl Store {
             let mut state = self.log.state();
             let extent = state.extents.get(id);
             let is_whole =
-                |first: &u32| extent.in_flight == 0 && extent.holes.iter().all(|hole| hole < first);
-            (extent.summary.filter(is_whole)?, extent.pages)
+                |first: &u32| extent.has_landed() && extent.holes().iter().all(|hole| hole < first);
+            (extent.summary().filter(is_whole)?, extent.pages())
         };
         let first = PageId { extent: id, page: first };
         let spans = self.log.layout.summary_spans(first, end);
@@ -306,7 +306,7 @@ impl Store {
         let state = self.log.state();
         let others = state.extents.iter().filter(|(id, _)| *id != victim);
         let others = others.map(|(_, extent)| extent.label.epoch);
-        let erasing = state.erasing.iter().map(|(_, label)| label.epoch);
+        let erasing = state.space.erasing().iter().map(|(_, label)| label.epoch);
         others.chain(erasing).min().unwrap_or(u64::MAX)
     }
 
@@ -453,7 +453,8 @@ impl Store {
             let _entry = self.enter(header.table, key).await;
             self.remove_tombstone(header.table, key, record.address).await;
             let extent = self.log.page_id(record.address).extent;
-            let needless = self.log.state().extents.get(extent).needless.contains(&record.address);
+            let needless =
+                self.log.state().extents.get(extent).needless().contains(&record.address);
             return (hides && !needless).then_some(Kind::Tombstone);
         }
         if !self.is_indexed(record).await {
@@ -581,7 +582,7 @@ impl Log {
         let (end, holes) = {
             let mut state = self.state();
             let extent = state.extents.get(id);
-            (extent.summary.unwrap_or(extent.pages), extent.holes.clone())
+            (extent.summary().unwrap_or(extent.pages()), extent.holes().to_vec())
         };
         // A frame that cannot be found is damaged, and its records cannot be known.
         let pages = match self.layout.frames {
@@ -595,7 +596,7 @@ impl Log {
     /// not.
     pub(crate) fn open_summary(&self, id: ExtentId) -> Option<Vec<u8>> {
         let state = self.state();
-        let mut open = state.frontiers.iter().flatten();
+        let mut open = state.frontiers.iter();
         Some(open.find(|frontier| frontier.extent == id)?.summary.to_bytes())
     }
 

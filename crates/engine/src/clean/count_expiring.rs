@@ -20,12 +20,12 @@ impl Store {
     /// until [`Self::count_expiring`] has counted them.
     pub fn expiring_in(&self, space: KeySpaceId) -> Result<ExpiringCounts, Error> {
         let table = self.table(space)?;
-        Ok(self.log.state().expiring.counts(table))
+        Ok(self.log.state().live.expiring.counts(table))
     }
 
     /// Returns the number of values that have expired since the store was opened.
     pub fn expired_since_opening(&self) -> u64 {
-        self.log.state().expiring.expired()
+        self.log.state().live.expiring.expired()
     }
 
     /// Counts the values that expire in the next extent that a checkpoint has restored and that may
@@ -53,7 +53,7 @@ impl Store {
                 && let Some(found) = self.index.lookup(header.table, key).at_once()
                 && found.contains(&at)
             {
-                state.expiring.add(header.table, date);
+                state.live.expiring.add(header.table, date);
             }
             state.extents.get(extent).expiring_until = Some(at);
         }

@@ -145,7 +145,7 @@ impl Tables {
     /// index.
     pub fn on(media: Arc<dyn Media>, extents: u32) -> Arc<Self> {
         let log = Log::new(media, Extents::default(), Sequence::first());
-        log.keep_extents(extents);
+        log.state().space.keep(extents);
         Arc::new(Self::new(Arc::new(log)))
     }
 
@@ -348,13 +348,15 @@ impl Tables {
     pub fn extents(&self) -> Vec<TableExtent> {
         let state = self.log.state();
         let tables = state.extents.iter().filter(|(_, e)| e.label.stream == Stream::Index);
-        tables.map(|(id, e)| TableExtent { id, pages: e.pages, is_sealed: e.sealed }).collect()
+        tables
+            .map(|(id, e)| TableExtent { id, pages: e.pages(), is_sealed: e.is_sealed() })
+            .collect()
     }
 
     /// Returns the number of extents that table pages can still open, of those that are kept for
     /// them.
     pub fn extents_left(&self) -> u32 {
-        self.log.kept_extents(&self.log.state())
+        self.log.state().space.kept()
     }
 
     /// Notes that the index's task that writes its pages begins; false when it must not begin.

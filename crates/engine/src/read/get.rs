@@ -243,7 +243,7 @@ impl Store {
         let state = self.log.state();
         let is_of = |id| failed.iter().any(|at| self.log.page_id(*at).extent == id);
         let mut extents = state.extents.iter().filter(|(id, _)| is_of(*id));
-        extents.all(|(_, extent)| extent.in_flight == 0 && extent.revocable == 0)
+        extents.all(|(_, extent)| extent.has_landed() && !extent.is_revocable())
     }
 
     /// Returns the records that the index has for a key, or for one that looks like it, and did not
@@ -259,7 +259,7 @@ impl Store {
         let mut state = self.log.state();
         let mount = state.sequence.mount();
         let extent = state.extents.get(at.extent);
-        extent.gave_up_in(mount) && extent.holes.iter().any(|hole| *hole >= at.page)
+        extent.gave_up_in(mount) && extent.holes().iter().any(|hole| *hole >= at.page)
     }
 
     /// Returns true when records that did not land are undone.

@@ -17,7 +17,6 @@ use crate::store::Store;
 use clock::Class;
 use media::ExtentId;
 use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -32,19 +31,15 @@ impl Store {
     pub(crate) fn missed_header(self: &Arc<Self>, address: Address) {
         let (id, room) = (self.log.page_id(address).extent, self.log.headers.room());
         let mut state = self.log.state();
-        let has_room = state.values.records <= room as u64;
+        let has_room = state.live.values().records <= room as u64;
         let extent = state.extents.get(id);
         extent.headers_read = extent.headers_read.saturating_add(1);
         let is_worth_it = usize::from(extent.headers_read) == WORTH_A_SUMMARY;
         if !(is_worth_it && has_room) {
             return;
         }
-        match &mut state.recalls {
-            Some(recalls) => recalls.push_back(id),
-            None => {
-                state.recalls = Some(VecDeque::from([id]));
-                clock::spawn(self.clone().recall_one_by_one());
-            }
+        if state.recalls.push(id) {
+            clock::spawn(self.clone().recall_one_by_one());
         }
     }
 
@@ -61,12 +56,9 @@ impl Store {
     fn next_recall(&self) -> Option<(ExtentId, Pin<'_>)> {
         let mut state = self.log.state();
         loop {
-            let Some(id) = state.recalls.as_mut().and_then(VecDeque::pop_front) else {
-                state.recalls = None;
-                return None;
-            };
+            let id = state.recalls.next()?;
             if state.extents.find(id).is_some_and(Extent::is_cleanable) {
-                state.extents.get(id).pins += 1;
+                state.extents.get(id).pin();
                 drop(state);
                 return Some((id, Pin::taken(&self.log, id)));
             }
@@ -105,7 +97,7 @@ impl Store {
                     let key = HashedKey::new(&record.header.key);
                     wanted.extend(self.index.lookup(record.header.table, key).await);
                 }
-                if self.log.state().extents.get(replay.extent).summary.is_none() {
+                if self.log.state().extents.get(replay.extent).summary().is_none() {
                     seen.keep(replay.extent, listing);
                 }
             }

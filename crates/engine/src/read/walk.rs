@@ -100,7 +100,7 @@ impl Store {
     pub fn live_in(&self, space: KeySpaceId) -> Result<Live, Error> {
         let table = self.table(space)?;
         let state = self.log.state();
-        let tables = state.extents.iter().flat_map(|(_, extent)| &extent.values);
+        let tables = state.extents.iter().flat_map(|(_, extent)| extent.values());
         Ok(tables.filter(|(id, _)| *id == table).map(|(_, live)| *live).sum())
     }
 
@@ -109,7 +109,7 @@ impl Store {
     /// all extents.
     pub fn live_pairs(&self) -> Live {
         let state = self.log.state();
-        let tables = state.extents.iter().flat_map(|(_, extent)| &extent.values);
+        let tables = state.extents.iter().flat_map(|(_, extent)| extent.values());
         tables.filter(|(id, _)| *id != TableId::STORE).map(|(_, live)| *live).sum()
     }
 }

@@ -19,7 +19,7 @@ use crate::clean::cleaner::Begins;
 use crate::error::Error;
 use crate::format::address::Address;
 use crate::index::tables::{TablePageName, Tables};
-use crate::log::{Log, State};
+use crate::log::{Frontier, Log, State};
 use crate::store::Store;
 use crate::write::pending::{Pending, durable};
 use base::{Buf, Nanos};
@@ -102,16 +102,15 @@ impl Store {
         let mut state = self.log.state();
         self.log.pad(&mut state, Stream::Host);
         self.log.pad(&mut state, Stream::Gc);
-        state.numbers_since = 0;
-        let pages = state.pending.values().filter(|pages| pages.page().is_some());
-        let pages = pages.cloned().collect();
-        let deleting = state.deleting.iter();
+        state.unlanded.numbers_since = 0;
+        let pages = state.unlanded.closed().cloned().collect();
+        let deleting = state.copies.deleting().iter();
         let image = Image {
             extents: state.extent_images(),
-            erasing: state.erasing.clone(),
+            erasing: state.space.erasing().to_vec(),
             tables: Vec::new(),
             deleting: deleting.map(|(at, (table, key))| (*table, key.clone(), *at)).collect(),
-            deleted: state.deleted.clone(),
+            deleted: state.copies.deleted().to_vec(),
             spaces: self.spaces.known(),
             index: Vec::new(),
             scrubbed: self.scrubber.place(),
@@ -170,7 +169,7 @@ impl Store {
     /// Returns true when enough has been written since the last checkpoint.
     pub(crate) fn checkpoint_is_due(&self, state: &State) -> bool {
         let interval = self.config.checkpoint_bytes;
-        let written = state.numbers_since * u64::from(self.log.shape.number_bytes());
+        let written = state.unlanded.numbers_since * u64::from(self.log.shape.number_bytes());
         interval > 0 && written >= interval
     }
 }
@@ -181,26 +180,26 @@ impl State {
     fn extent_images(&self) -> Vec<ExtentImage> {
         let images = self.extents.iter().filter(|(_, extent)| extent.label.stream != Stream::Index);
         let images = images.map(|(id, extent)| {
-            let mut frontiers = self.frontiers.iter().flatten();
-            let open = frontiers.find(|frontier| frontier.extent == id).map(|open| open.page);
+            let mut frontiers = self.frontiers.iter();
+            let open = frontiers.find(|frontier| frontier.extent == id).map(Frontier::page);
             let mut image = ExtentImage {
                 id,
                 label: extent.label,
-                pages: open.unwrap_or(extent.pages),
-                summary: extent.summary,
-                holes: extent.holes.clone(),
-                values: extent.values.to_vec(),
-                tombstones: extent.tombstones,
-                needless: extent.needless.clone(),
-                needless_bytes: extent.needless_bytes,
-                expires_first: extent.expires_first.or(extent.expired_first),
+                pages: open.unwrap_or(extent.pages()),
+                summary: extent.summary(),
+                holes: extent.holes().to_vec(),
+                values: extent.values().to_vec(),
+                tombstones: extent.tombstones(),
+                needless: extent.needless().to_vec(),
+                needless_bytes: extent.needless_bytes(),
+                expires_first: extent.first_date(),
                 left: extent.left.iter().copied().collect(),
             };
-            if let Some(copying) = self.copying {
+            if let Some(copying) = self.copies.copying() {
                 if let Some((_, page)) = copying.open.filter(|(open, _)| *open == id) {
                     (image.pages, image.tombstones) = (page, copying.tombstones);
                 } else if extent.label.stream == Stream::Gc
-                    && extent.label.epoch == self.cleaning_since.0
+                    && extent.label.epoch == self.copies.since().0
                 {
                     (image.pages, image.tombstones) = (0, crate::extent::Live::default());
                 }
@@ -221,10 +220,13 @@ impl Log {
     /// Ends the open extent of table pages, without a summary.
     fn close_tables(&self) {
         let mut state = self.state();
-        let Some(open) = state.frontiers[Stream::Index as usize].take() else { return };
+        if state.frontiers.of(Stream::Index).is_none() {
+            return;
+        }
+        let open = state.frontiers.close(Stream::Index);
         assert!(open.builder.is_empty(), "table pages are written as soon as they are filled");
-        self.unexpect_page(&mut state, open.extent, open.page);
-        state.extents.get(open.extent).sealed = true;
+        self.unexpect_page(&mut state, open.extent, open.page());
+        state.extents.get(open.extent).seal(None);
     }
 
     /// Takes an extent of table pages out of the log. False while a page of it is being programmed
@@ -232,7 +234,7 @@ impl Log {
     pub(crate) fn forget_tables(&self, id: ExtentId) -> bool {
         let mut state = self.state();
         let extent = state.extents.get(id);
-        let is_idle = extent.sealed && extent.in_flight == 0 && extent.pins == 0;
+        let is_idle = extent.is_sealed() && extent.has_landed() && !extent.is_pinned();
         if is_idle {
             state.forget(id);
         }

@@ -266,7 +266,7 @@ impl Store {
 
     async fn list_extent(self: &Arc<Self>, replay: Replay) -> Listing {
         if self.log.layout.frames.is_none() {
-            let pages = self.log.state().extents.get(replay.extent).pages;
+            let pages = self.log.state().extents.get(replay.extent).pages();
             if let Some(page) = pages.checked_sub(1) {
                 self.find_summary(PageId { extent: replay.extent, page }).await;
             }
@@ -283,7 +283,7 @@ impl Store {
     ) -> Result<(), Error> {
         let Replay { extent, from } = replay;
         let Listing { records, mut lost } = listing;
-        let has_summary = self.log.state().extents.get(extent).summary.is_some();
+        let has_summary = self.log.state().extents.get(extent).summary().is_some();
         scan.summaries += u64::from(has_summary);
         lost.retain(|at| at.page >= from);
         scan.lost_pages += lost.len() as u64;
@@ -312,7 +312,7 @@ impl Store {
         let first = (view.prologue.kind == PageKind::Summary)
             .then(|| last.page.checked_sub(view.prologue.continuation))
             .flatten();
-        self.log.state().extents.get(last.extent).summary = first;
+        self.log.state().extents.get(last.extent).find_summary(first);
     }
 
     /// Enters an extent's records into the index, many side by side. A key's records stay in order:
@@ -376,8 +376,8 @@ impl Store {
         let mut state = self.log.state();
         let extent = state.extents.get(at.extent);
         Sabotage::TornRecords.is_on()
-            || last < extent.pages
-                && !extent.holes.iter().any(|hole| (at.page..=last).contains(hole))
+            || last < extent.pages()
+                && !extent.holes().iter().any(|hole| (at.page..=last).contains(hole))
     }
 
     async fn take_record(
@@ -458,7 +458,7 @@ impl Store {
         let key = HashedKey::new(&header.key);
         self.index.replace(header.table, key, at, record.address).await;
         let mut state = self.log.state();
-        state.end_deleting(at);
+        state.copies.end_deleting(at);
         if known.kind.is_value() {
             let from = self.log.page_id(at).extent;
             let footprint = self.log.layout.footprint(known.len, known.value_len);
@@ -493,7 +493,7 @@ impl Store {
             );
         }
         if header.kind == Kind::Tombstone {
-            state.deleting.insert(record.address, (header.table, header.key.clone()));
+            state.copies.begin_deleting(record.address, header.table, header.key.clone());
         }
     }
 

@@ -39,7 +39,7 @@ impl Store {
     /// Returns how many pages could not be programmed: their records are lost. After this call no
     /// store is answered from a buffer.
     pub async fn save_host_pages(&self) -> u64 {
-        self.log.state().is_saving = true;
+        self.log.state().buffer.is_saving = true;
         let mut lost = 0;
         for page in self.log.close_host_pages() {
             lost += u64::from(durable(&[page]).await.is_err());
@@ -54,14 +54,11 @@ impl Log {
         let mut state = self.state();
         self.pad(&mut state, Stream::Host);
         let state = &mut *state;
-        let mut pages: Vec<_> = state.pending.iter().collect();
-        pages.sort_unstable_by_key(|(number, _)| **number);
-        let closed = pages.into_iter().filter(|(_, pending)| pending.page().is_some());
         let mut of_hosts = Vec::new();
-        for (number, pending) in closed {
+        for (number, pending) in state.unlanded.closed_in_order() {
             let extent = number.id(self.shape.pages_per_extent).extent;
             if state.extents.get(extent).label.stream == Stream::Host {
-                of_hosts.push(pending.clone());
+                of_hosts.push(pending);
             }
         }
         of_hosts

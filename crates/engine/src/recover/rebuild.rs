@@ -70,7 +70,7 @@ impl Store {
             return Vec::new();
         }
         let is_entry = |record: &Record| {
-            let is_deleting = self.log.state().deleting.contains_key(&record.address);
+            let is_deleting = self.log.state().copies.is_deleting(record.address);
             !self.has_left(record) && (record.header.kind.is_value() || is_deleting)
         };
         let entries = newest.into_iter().filter(|(_, record)| is_entry(record));
@@ -98,9 +98,7 @@ impl Store {
 
     /// Waits until every page that is on its way has landed, or is lost.
     async fn all_landed(&self) {
-        let on_their_way = |pages: &&Arc<crate::write::pending::Pending>| pages.page().is_some();
-        let closed: Vec<_> =
-            self.log.state().pending.values().filter(on_their_way).cloned().collect();
+        let closed: Vec<_> = self.log.state().unlanded.closed().cloned().collect();
         for pages in closed {
             pages.over().await;
         }
@@ -173,7 +171,7 @@ impl Store {
     fn is_being_copied(&self, record: &Record) -> bool {
         let at = self.log.page_id(record.address);
         let mut state = self.log.state();
-        let (copying, since) = (state.copying, state.cleaning_since.0);
+        let (copying, since) = (state.copies.copying(), state.copies.since().0);
         let label = state.extents.get(at.extent).label;
         copying.is_some_and(|copying| match copying.open {
             Some((open, page)) if open == at.extent => at.page >= page,

@@ -10,13 +10,16 @@ use crate::format::record::Sequence;
 use crate::format::summary::Summary;
 use crate::index::tables::SavedTables;
 use crate::key_space::{KeySpaceId, TableId};
-use crate::log::{Frontier, Log, State};
+use crate::log::{Copies, Log, State};
 use crate::store::Store;
 use base::Key;
-use media::{ExtentId, Label, Media, Stream};
+use media::{ExtentId, Label, Media, PageId, Stream};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// The streams in the order of a saved state.
+const STREAMS: [Stream; Stream::COUNT] = [Stream::Host, Stream::Gc, Stream::Index];
 
 /// An idle store in a saved state.
 #[derive(Debug, Serialize, Deserialize)]
@@ -97,23 +100,23 @@ impl Log {
         if !state.is_quiet() {
             return None;
         }
-        let frontiers = state.frontiers.each_ref().map(|frontier| {
-            let Frontier { extent, page, summary, .. } = frontier.as_ref()?;
-            Some((*extent, *page, summary.clone()))
+        let frontiers = STREAMS.map(|stream| {
+            let frontier = state.frontiers.of(stream)?;
+            Some((frontier.extent, frontier.page(), frontier.summary.clone()))
         });
         Some(SavedLog {
             extents: state.extents.clone(),
             frontiers,
             sequence: state.sequence,
-            cleaning_since: state.cleaning_since,
-            values: state.values,
-            tombstones: state.tombstones,
-            needless_bytes: state.needless_bytes,
-            table_extents_used: state.table_extents_used,
-            deleting: state.deleting.clone(),
-            deleted: state.deleted.clone(),
-            erasing: state.erasing.clone(),
-            numbers_since: state.numbers_since,
+            cleaning_since: state.copies.since(),
+            values: state.live.values(),
+            tombstones: state.live.tombstones(),
+            needless_bytes: state.live.needless_bytes(),
+            table_extents_used: state.space.tables_used(),
+            deleting: state.copies.deleting().clone(),
+            deleted: state.copies.deleted().to_vec(),
+            erasing: state.space.erasing().to_vec(),
+            numbers_since: state.unlanded.numbers_since,
         })
     }
 
@@ -121,24 +124,19 @@ impl Log {
         let log = Self::new(media, saved.extents, saved.sequence);
         {
             let mut state = log.state();
-            for (at, frontier) in saved.frontiers.into_iter().enumerate() {
+            for (stream, frontier) in STREAMS.into_iter().zip(saved.frontiers) {
                 let Some((extent, page, summary)) = frontier else { continue };
-                // The open page counts as in flight.
-                state.extents.get(extent).in_flight -= 1;
-                let pending = log.expect_page(&mut state, extent, page);
+                // The saved extent counts the open page, and opening the frontier does too.
+                state.extents.get(extent).unexpect_page(page);
                 let builder = PageBuilder::new(log.layout);
-                state.frontiers[at] = Some(Frontier { extent, page, builder, pending, summary });
+                log.open_frontier(&mut state, stream, PageId { extent, page }, builder, summary);
             }
-            state.cleaning_since = saved.cleaning_since;
-            state.values = saved.values;
-            state.tombstones = saved.tombstones;
-            state.needless_bytes = saved.needless_bytes;
-            state.table_extents_used = saved.table_extents_used;
-            state.deleting = saved.deleting;
-            state.deleted = saved.deleted;
-            state.erasing = saved.erasing;
-            state.numbers_since = saved.numbers_since;
-            state.padded_pages = padded_pages;
+            let SavedLog { cleaning_since, deleting, deleted, .. } = saved;
+            state.copies = Copies::restored(cleaning_since, deleting, deleted);
+            state.live.restore(saved.values, saved.tombstones, saved.needless_bytes);
+            state.space.restore(saved.erasing, saved.table_extents_used);
+            state.unlanded.numbers_since = saved.numbers_since;
+            state.unlanded.padded = padded_pages;
         }
         log
     }
@@ -147,14 +145,12 @@ impl Log {
 impl State {
     /// Returns true when the log is idle and all open pages are empty.
     fn is_quiet(&self) -> bool {
-        let open = self.frontiers.iter().flatten();
-        self.joining == 0
-            && self.host_pages_in_flight == 0
-            && self.buffer_waiters.is_empty()
-            && self.copying.is_none()
-            && self.table_extents_owed == 0
-            && self.pending.len() == open.clone().count()
+        let open = self.frontiers.iter();
+        self.buffer.is_idle()
+            && self.copies.copying().is_none()
+            && !self.space.owes()
+            && self.unlanded.len() == open.clone().count()
             && open.clone().all(|frontier| frontier.builder.is_empty())
-            && self.extents.iter().all(|(_, extent)| extent.pins == 0)
+            && self.extents.iter().all(|(_, extent)| !extent.is_pinned())
     }
 }

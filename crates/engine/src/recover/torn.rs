@@ -26,7 +26,7 @@ impl Store {
         let (pages, holes) = {
             let mut state = self.log.state();
             let extent = state.extents.get(extent);
-            (extent.pages, extent.holes.clone())
+            (extent.pages(), extent.holes().to_vec())
         };
         let page = |record: &Record| self.log.page_id(record.address).page;
         let is_cut = |range: RangeInclusive<u32>| {

@@ -32,10 +32,7 @@ impl Log {
         self.make_room(state, stream, reserved, header_len, record.value.len(), on_one_page)?;
         let extent = frontier(state, stream).extent;
         state.extents.get(extent).note_expiry(record.expires);
-        let sequence = record.sequence.unwrap_or_else(|| {
-            state.sequence.0 += 1;
-            state.sequence
-        });
+        let sequence = record.sequence.unwrap_or_else(|| state.next_sequence());
         let header = Header {
             sequence,
             kind: record.kind,
@@ -66,12 +63,12 @@ impl Log {
     /// no later write would close them.
     fn place(&self, state: &mut State, stream: Stream, is_alone: bool) {
         let frontier = frontier(state, stream);
-        let before = PageId { extent: frontier.extent, page: frontier.page };
+        let before = PageId { extent: frontier.extent, page: frontier.page() };
         let holds = stream != Stream::Host || is_alone;
         let may_wait = holds || !self.answers_early;
         let least = if may_wait { before.page } else { self.layout.aligned(before.page) };
-        frontier.page = self.place_page(PageId { page: least, ..before }, holds);
-        let page = frontier.page;
+        let page = self.place_page(PageId { page: least, ..before }, holds);
+        frontier.place(page);
         self.expect_at(state, before, page);
     }
 
@@ -90,7 +87,7 @@ impl Log {
         let keeps = stream == Stream::Host && is_whole && self.values.are_kept();
         let kept = keeps.then(|| part.clone());
         let offset = frontier.builder.push(header, part);
-        let number = self.number(frontier.extent, frontier.page);
+        let number = self.number(frontier.extent, frontier.page());
         let address = self.layout.address(number, offset, header.len(), header.value_len);
         if stream != Stream::Index {
             self.headers.note(address, &header);
@@ -100,7 +97,7 @@ impl Log {
         }
         if stream == Stream::Host && header.kind == Kind::Tombstone {
             let key = Key::new(header.key).expect("it is that of a host's command");
-            state.deleting.insert(address, (header.table, key));
+            state.copies.begin_deleting(address, header.table, key);
         }
         address
     }
@@ -152,7 +149,7 @@ impl Log {
         on_one_page: bool,
     ) -> Result<(), NoRoom> {
         for _ in 0..5 {
-            let Some(frontier) = &state.frontiers[stream as usize] else {
+            let Some(frontier) = state.frontiers.of(stream) else {
                 self.open_extent(state, stream, reserved)?;
                 continue;
             };
@@ -194,7 +191,7 @@ impl Log {
         };
         let entry = SUMMARY_ENTRY_BYTES + self.layout.headers_max();
         let reserved = summary_numbers(self.layout, frontier.summary.bytes() + entry);
-        let end = self.layout.aligned(self.layout.aligned(frontier.page) + page);
+        let end = self.layout.aligned(self.layout.aligned(frontier.page()) + page);
         end + reserved <= self.shape.pages_per_extent
     }
 
@@ -210,7 +207,7 @@ impl Log {
         let open_pages = if more == 0 { 1 } else { 2 };
         let summary = frontier.summary.bytes() + open_pages * page;
         let reserved = summary_numbers(self.layout, summary);
-        frontier.page + more + reserved < self.shape.pages_per_extent
+        frontier.page() + more + reserved < self.shape.pages_per_extent
     }
 
     pub(crate) fn open_extent(
@@ -221,56 +218,57 @@ impl Log {
     ) -> Result<(), NoRoom> {
         let free = match stream {
             // Table pages use the extents kept for them.
-            Stream::Index if self.kept_extents(state) > 0 => u32::MAX,
+            Stream::Index if state.space.kept() > 0 => u32::MAX,
             _ => self.free_extents(state),
         };
         if free <= reserved {
             return Err(NoRoom);
         }
-        state.sequence.0 += 1;
+        let next = state.next_sequence();
         let epoch = match stream {
-            Stream::Host | Stream::Index => state.sequence,
-            Stream::Gc => state.cleaning_since,
+            Stream::Host | Stream::Index => next,
+            Stream::Gc => state.copies.since(),
         };
         let label = Label { stream, epoch: epoch.0 };
         let extent = self.media.open(label).map_err(|_| NoRoom)?;
         state.extents.insert(extent, Extent::new(label));
-        state.cleaning.may_be_low = true;
+        state.cleaning.note_fewer();
         self.values.begin_life(extent);
         self.windows.forget_extent(extent);
-        state.table_extents_used += u32::from(stream == Stream::Index);
+        state.space.open(stream);
         let builder = PageBuilder::new(self.layout).with_crcs(stream != Stream::Gc);
-        state.frontiers[stream as usize] = Some(Frontier {
-            extent,
-            page: 0,
-            builder,
-            pending: self.expect_page(state, extent, 0),
-            summary: Summary::default(),
-        });
+        self.open_frontier(state, stream, PageId { extent, page: 0 }, builder, Summary::default());
         Ok(())
     }
 
-    pub(crate) fn expect_page(
+    /// Opens the frontier of a stream at an empty page.
+    pub(crate) fn open_frontier(
         &self,
         state: &mut State,
-        extent: ExtentId,
-        page: u32,
-    ) -> Arc<Pending> {
+        stream: Stream,
+        at: PageId,
+        builder: PageBuilder,
+        summary: Summary,
+    ) {
+        let pending = self.expect_page(state, at.extent, at.page);
+        let place = (at.extent, at.page, self.shape.pages_per_extent);
+        let frontier = Frontier::new(place, builder, pending, summary);
+        state.frontiers.open(stream, frontier, state.extents.get(at.extent));
+    }
+
+    fn expect_page(&self, state: &mut State, extent: ExtentId, page: u32) -> Arc<Pending> {
         let pending = Arc::new(Pending::default());
-        state.pending.insert(self.number(extent, page), pending.clone());
-        let extent = state.extents.get(extent);
-        extent.pages = page + 1;
-        extent.in_flight += 1;
+        state.unlanded.expect(self.number(extent, page), pending.clone());
+        state.extents.get(extent).expect_page(page);
         pending
     }
 
     /// A page that was expected at `before` is now at number `page`.
     fn expect_at(&self, state: &mut State, before: PageId, page: u32) {
         if page != before.page {
-            let pending = state.pending.remove(&self.number(before.extent, before.page));
-            let pending = pending.expect("it was expected");
-            state.pending.insert(self.number(before.extent, page), pending);
-            state.extents.get(before.extent).pages = page + 1;
+            state.extents.get(before.extent).move_page(before.page, page);
+            let number = self.number(before.extent, before.page);
+            state.unlanded.renumber(number, self.number(before.extent, page));
         }
     }
 
@@ -286,21 +284,19 @@ impl Log {
     /// As [`Self::turn_page`], but never seals: all pages of a record are in one extent.
     fn next_page(self: &Arc<Self>, state: &mut State, stream: Stream) {
         let frontier = frontier(state, stream);
-        let (extent, page, pending) = (frontier.extent, frontier.page, frontier.pending.clone());
+        let (extent, page, pending) = (frontier.extent, frontier.page(), frontier.pending.clone());
         let numbers = frontier.builder.numbers();
         let content = self.closed(frontier, page);
         self.program(state, PageId { extent, page }, stream, pending, content);
         let next = self.expect_page(state, extent, page + numbers);
-        let frontier = state.frontiers[stream as usize].as_mut().expect("it was there above");
-        frontier.page += numbers;
-        frontier.pending = next;
+        self::frontier(state, stream).next(numbers, next);
     }
 
     /// Ends the stream's extent with its summary.
     pub(crate) fn seal(self: &Arc<Self>, state: &mut State, stream: Stream) {
-        let mut frontier = state.frontiers[stream as usize].take().expect("an open extent");
+        let mut frontier = state.frontiers.close(stream);
         let extent = frontier.extent;
-        let mut page = frontier.page;
+        let mut page = frontier.page();
         let mut pending = frontier.pending.clone();
         if !frontier.builder.is_empty() {
             let numbers = frontier.builder.numbers();
@@ -331,13 +327,10 @@ impl Log {
         }
         let id = extent;
         let extent = state.extents.get(id);
-        let end = extent.pages;
-        assert!(end <= self.shape.pages_per_extent, "an extent keeps room for its summary");
-        extent.sealed = true;
-        extent.summary = Some(first).filter(|first| *first < end);
-        if self.layout.frames.is_some() && extent.summary.is_some() {
-            extent.pins += 1;
-            state.sealing += 1;
+        extent.seal(Some(first).filter(|first| *first < extent.pages()));
+        if self.layout.frames.is_some() && extent.summary().is_some() {
+            extent.pin();
+            state.sealing.begin();
             clock::spawn(self.clone().note_sealed(id, first, pending));
         }
     }
@@ -352,23 +345,15 @@ impl Log {
             // If the medium loses the note, opening scans the extent and finds the same.
             let _ = disk.seal(extent, summary).await;
         }
-        let mut state = self.state();
-        state.sealing -= 1;
-        if state.sealing == 0 {
-            state.sealing_waiters.drain(..).for_each(clock::wake);
-        }
+        self.state().sealing.end();
     }
 
     /// Waits until the medium knows all full extents as full.
     pub(crate) async fn all_sealed(&self) {
-        {
-            let mut state = self.state();
-            if state.sealing == 0 {
-                return;
-            }
-            state.sealing_waiters.push(clock::current());
+        let waits = self.state().sealing.await_all();
+        if waits {
+            clock::park(Rank::Free, Stage::Batch).await;
         }
-        clock::park(Rank::Free, Stage::Batch).await;
     }
 
     fn numbers_of(&self, page: &Page) -> u32 {
@@ -379,14 +364,13 @@ impl Log {
     /// as it will be on opening: no host was told that its records were stored. In early-ack mode
     /// hosts were: then a listing keeps those records, and cleaning reports them as lost.
     pub(crate) fn give_up(self: &Arc<Self>, state: &mut State, at: PageId, stream: Stream) {
-        let open = state.frontiers[stream as usize].as_ref();
+        let open = state.frontiers.of(stream);
         let is_open = open.is_some_and(|frontier| frontier.extent == at.extent);
         let summary = if is_open { Some(self.close_extent(state, stream)) } else { None };
         let was_told = stream == Stream::Host && self.answers_early;
         let extent = state.extents.get(at.extent);
-        if !was_told || extent.summary.is_some_and(|first| at.page >= first) {
-            let place = extent.holes.partition_point(|hole| *hole < at.page);
-            extent.holes.insert(place, at.page);
+        if !was_told || extent.summary().is_some_and(|first| at.page >= first) {
+            extent.add_hole(at.page);
         } else if extent.listing.is_none() {
             let summary = summary.or_else(|| self.unlanded_summary(state, at.extent));
             let records = summary.and_then(|summary| self.listed(at.extent, &summary));
@@ -407,34 +391,33 @@ impl Log {
 
     /// Ends the stream's extent without a summary, and returns the summary's bytes.
     fn close_extent(self: &Arc<Self>, state: &mut State, stream: Stream) -> Vec<u8> {
-        let mut frontier = state.frontiers[stream as usize].take().expect("an open extent");
-        let at = PageId { extent: frontier.extent, page: frontier.page };
+        let mut frontier = state.frontiers.close(stream);
+        let at = PageId { extent: frontier.extent, page: frontier.page() };
         if frontier.builder.is_empty() {
             self.unexpect_page(state, at.extent, at.page);
         } else {
             let content = self.closed(&mut frontier, at.page);
             self.program(state, at, stream, frontier.pending, content);
         }
-        state.extents.get(at.extent).sealed = true;
+        state.extents.get(at.extent).seal(None);
         frontier.summary.to_bytes()
     }
 
     /// Returns the summary of an extent while no page of the summary has landed.
     fn unlanded_summary(&self, state: &mut State, extent: ExtentId) -> Option<Vec<u8>> {
-        let (first, end) = (state.extents.get(extent).summary?, state.extents.get(extent).pages);
+        let of = state.extents.get(extent);
+        let (first, end) = (of.summary()?, of.pages());
         let mut summary = Vec::new();
         for page in first..end {
-            let pages = state.pending.get(&self.number(extent, page))?;
+            let pages = state.unlanded.get(self.number(extent, page))?;
             PageView::new(self.layout, pages.page()?)?.read_summary(&mut summary)?;
         }
         Some(summary)
     }
 
     pub(crate) fn unexpect_page(&self, state: &mut State, extent: ExtentId, page: u32) {
-        state.pending.remove(&self.number(extent, page));
-        let extent = state.extents.get(extent);
-        extent.pages = page;
-        extent.in_flight -= 1;
+        state.unlanded.remove(self.number(extent, page));
+        state.extents.get(extent).unexpect_page(page);
     }
 
     fn program(
@@ -446,18 +429,20 @@ impl Log {
         page: Page,
     ) {
         pending.close(page.clone());
-        state.host_pages_in_flight += u32::from(stream == Stream::Host);
+        if stream == Stream::Host {
+            state.buffer.begin_page();
+        }
         let numbers = self.numbers_of(&page);
         let extent = state.extents.get(at.extent);
-        extent.pages = extent.pages.max(at.page + numbers);
+        extent.program_page(at.page + numbers, self.shape.pages_per_extent);
         if stream != Stream::Index {
-            state.numbers_since += u64::from(numbers);
+            state.unlanded.numbers_since += u64::from(numbers);
         }
         let program = Program { at, stream, pending, page };
         if let Some(queue) = self.media.as_disk() {
             return self.land_by_queue(state, queue, program);
         }
-        state.programs.push_back(program);
+        state.unlanded.push_program(program);
         clock::spawn(self.clone().program_next());
     }
 
@@ -466,8 +451,7 @@ impl Log {
     /// appended in the order of their numbers.
     async fn program_next(self: Arc<Self>) {
         clock::name_task("page program");
-        let next = self.state().programs.pop_front();
-        let Program { at, stream, pending, page } = next.expect("there is one for each task");
+        let Program { at, stream, pending, page } = self.state().unlanded.take_program();
         pending.begin();
         let result = self.media.append(at, page, class_of(stream)).await;
         self.landed(at, stream, result);
@@ -476,5 +460,5 @@ impl Log {
 }
 
 fn frontier(state: &mut State, stream: Stream) -> &mut Frontier {
-    state.frontiers[stream as usize].as_mut().expect("room was made in the stream's extent")
+    state.frontiers.of_mut(stream).expect("room was made in the stream's extent")
 }

@@ -281,12 +281,12 @@ impl<'a, 'k> Attempt<'a, 'k> {
         let store = self.store;
         let (new, old, records) = self.measure()?;
         let mut state = store.log.state();
-        if new > 0 && state.values.bytes + new > store.config.capacity_bytes + old {
+        if new > 0 && state.live.values().bytes + new > store.config.capacity_bytes + old {
             return Err(Error::CapacityExceeded);
         }
         let (ack, page) = (store.config.ack, store.log.shape.page_bytes);
         // A write without a record needs no room, and has not waited for any.
-        if records > 0 && state.buffer_shortage(ack, page, self.set.bytes).is_some() {
+        if records > 0 && state.buffer.shortage(ack, page, self.set.bytes).is_some() {
             return Ok(Err(NoRoom));
         }
         if let Some(size) = self.set.size.filter(|_| records > 0)
@@ -346,7 +346,7 @@ impl<'a, 'k> Attempt<'a, 'k> {
         let (first, last) = (appended().next(), appended().next_back());
         let (first, last) = first.zip(last).expect("a batch has records");
         let (first, last) = (first.address, last.address);
-        state.batches.push(UnlandedBatch { first, last, pages: pages_of(appended()) });
+        state.unlanded.add_batch(UnlandedBatch { first, last, pages: pages_of(appended()) });
     }
 
     /// Ends the attempt, and returns the write, which only has to land.

@@ -67,7 +67,7 @@ impl Store {
         key: HashedKey<'_>,
         at: Address,
     ) -> bool {
-        self.log.state().end_deleting(at);
+        self.log.state().copies.end_deleting(at);
         self.index.remove(table, key, at).await
     }
 }

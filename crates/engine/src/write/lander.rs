@@ -2,33 +2,10 @@
 //! for each extent handles all that have landed.
 
 use crate::extent::class_of;
-use crate::log::{Log, Program, State};
-use crate::write::pending::Pending;
+use crate::log::{Log, Program, QueuedPage, State};
 use clock::{Rank, Stage};
-use media::{ExtentId, OnDisk, PageId, Stream};
-use std::collections::VecDeque;
+use media::{ExtentId, OnDisk, PageId};
 use std::sync::Arc;
-
-/// The pages of an extent that the disk has and that have not landed.
-pub(crate) struct Lander {
-    extent: ExtentId,
-    stream: Stream,
-    /// In the order of their numbers.
-    pages: VecDeque<QueuedPage>,
-}
-
-struct QueuedPage {
-    page: u32,
-    /// The number after its last one, or why the disk did not take it.
-    end: Result<u32, media::Error>,
-    pending: Arc<Pending>,
-}
-
-impl State {
-    fn lander(&mut self, extent: ExtentId) -> Option<&mut Lander> {
-        self.landers.iter_mut().find(|lander| lander.extent == extent)
-    }
-}
 
 impl Log {
     /// Puts a closed page into the disk's queue.
@@ -41,13 +18,8 @@ impl Log {
         let Program { at: PageId { extent, page }, stream, pending, page: content } = program;
         let end = queue.queue(PageId { extent, page }, content, class_of(stream));
         let queued = QueuedPage { page, end, pending };
-        match state.lander(extent) {
-            Some(lander) => lander.pages.push_back(queued),
-            None => {
-                let pages = VecDeque::from([queued]);
-                state.landers.push(Lander { extent, stream, pages });
-                clock::spawn(self.clone().land_pages(extent));
-            }
+        if state.unlanded.landers.push(extent, stream, queued) {
+            clock::spawn(self.clone().land_pages(extent));
         }
     }
 
@@ -62,26 +34,16 @@ impl Log {
                 result = Ok(queue.outcome(extent, end));
             }
             let result = result.and_then(|it| it.expect("it is woken at the end"));
-            let (stream, QueuedPage { page, pending, .. }) = self.take_landed(extent);
+            let (stream, QueuedPage { page, pending, .. }) =
+                self.state().unlanded.landers.take(extent);
             self.landed(PageId { extent, page }, stream, result);
             pending.land_here(result);
         }
     }
 
-    /// Returns where the next page ends. Forgets the extent if there is none.
+    /// Returns where the next page ends. A function, so that the lock is released before the loop's
+    /// body.
     fn next_end(&self, extent: ExtentId) -> Option<Result<u32, media::Error>> {
-        let mut state = self.state();
-        let lander = state.lander(extent).expect("it is there until its task ends");
-        let end = lander.pages.front().map(|page| page.end);
-        if end.is_none() {
-            state.landers.retain(|lander| lander.extent != extent);
-        }
-        end
-    }
-
-    fn take_landed(&self, extent: ExtentId) -> (Stream, QueuedPage) {
-        let mut state = self.state();
-        let lander = state.lander(extent).expect("it is there until its task ends");
-        (lander.stream, lander.pages.pop_front().expect("its end was known"))
+        self.state().unlanded.landers.next_end(extent)
     }
 }

@@ -163,7 +163,7 @@ impl Store {
         if landing.members.len() > 1
             && let Some((_, first)) = landing.kept().next()
         {
-            self.log.state().batches.retain(|batch| batch.first != first.address);
+            self.log.state().unlanded.end_batch(first.address);
         }
         Ok(landed?)
     }

@@ -17,14 +17,14 @@ impl Log {
         let is_whole = self.layout.fits_page(found.header.len, value_len);
         let is_worth = self.media.as_memory().is_some() && value_len >= VALUE_BYTES_MIN && is_whole;
         let extent = state.extents.get(at.extent);
-        if !is_worth || extent.pins > 0 || extent.victim {
+        if !is_worth || extent.is_pinned() || extent.is_victim() {
             return;
         }
         let offset = self.layout.offset(found.address);
-        let mut open = state.frontiers.iter_mut().flatten();
-        if let Some(open) = open.find(|open| (open.extent, open.page) == (at.extent, at.page)) {
+        let mut open = state.frontiers.iter_mut();
+        if let Some(open) = open.find(|open| (open.extent, open.page()) == (at.extent, at.page)) {
             open.builder.release(offset);
-        } else if !state.pending.contains_key(&found.address.page()) {
+        } else if state.unlanded.get(found.address.page()).is_none() {
             self.release_landed(found, offset);
         }
     }

@@ -79,10 +79,10 @@ impl Log {
         state: &mut State,
         size: Size,
     ) -> Result<(), NoRoom> {
-        if state.frontiers[Stream::Host as usize].is_some() && !self.has_room_for(state, size) {
+        if state.frontiers.of(Stream::Host).is_some() && !self.has_room_for(state, size) {
             self.seal(state, Stream::Host);
         }
-        if state.frontiers[Stream::Host as usize].is_none() {
+        if state.frontiers.of(Stream::Host).is_none() {
             self.open_extent(state, Stream::Host, reserve(Stream::Host, size.kind))?;
         }
         assert!(self.has_room_for(state, size), "an empty extent has room for any batch");
@@ -91,9 +91,9 @@ impl Log {
 
     /// Returns true when the open extent of hosts takes the batch and then still its summary.
     fn has_room_for(&self, state: &State, size: Size) -> bool {
-        let Some(frontier) = &state.frontiers[Stream::Host as usize] else { return false };
+        let Some(frontier) = state.frontiers.of(Stream::Host) else { return false };
         let open = frontier.builder.numbers().max(self.layout.shared_numbers());
-        let next = self.layout.aligned(self.layout.aligned(frontier.page) + open);
+        let next = self.layout.aligned(self.layout.aligned(frontier.page()) + open);
         self.fits_from(next, frontier.summary.bytes(), size)
     }
 

@@ -49,9 +49,7 @@ pub(crate) struct Revocable {
 impl Drop for Revocable {
     fn drop(&mut self) {
         let mut state = self.log.state();
-        let extent = state.extents.get(self.extent);
-        assert!(extent.revocable > 0, "each record that may be taken back is counted");
-        extent.revocable -= 1;
+        state.extents.get(self.extent).end_revocable();
         self.log.note_decision(&mut state);
         state.unpin(self.extent);
         if let Some(replaced) = self.replaced {
@@ -74,8 +72,8 @@ impl Store {
         }
         let extent = self.log.page_id(appended.address).extent;
         let replaced = found.map(|found| self.log.page_id(found.address).extent);
-        state.extents.get(extent).revocable += 1;
-        [extent].into_iter().chain(replaced).for_each(|id| state.extents.get(id).pins += 1);
+        state.extents.get(extent).begin_revocable();
+        [extent].into_iter().chain(replaced).for_each(|id| state.extents.get(id).pin());
         Some(Revocable { log: self.log.clone(), extent, replaced })
     }
 
@@ -100,7 +98,7 @@ impl Store {
             let bytes = self.log.layout.footprint(header_len(key.key.as_bytes().len(), None), 0);
             let mut state = self.log.state();
             state.uncount_tombstone(self.log.page_id(at).extent, bytes);
-            state.deleting.remove(&at);
+            state.copies.undo_deleting(at);
         }
     }
 
@@ -108,9 +106,8 @@ impl Store {
     async fn point_back(&self, failed: Failed<'_>, before: Option<&Found>) {
         let Failed { table, key, at, value } = failed;
         // A tombstone that has landed is out of the index again.
-        let is_needed = |found: &&Found| {
-            found.is_value() || self.log.state().deleting.contains_key(&found.address)
-        };
+        let is_needed =
+            |found: &&Found| found.is_value() || self.log.state().copies.is_deleting(found.address);
         let before = before.filter(is_needed);
         match before {
             Some(found) => drop(self.index.replace(table, key, at, found.address).await),
@@ -158,7 +155,7 @@ impl Store {
     /// Returns false for a record of which a page did not land.
     async fn has_landed(self: &Arc<Self>, address: Address) -> bool {
         let at = self.log.page_id(address);
-        if self.log.state().extents.get(at.extent).holes.contains(&at.page) {
+        if self.log.state().extents.get(at.extent).holes().contains(&at.page) {
             return false;
         }
         let records = self.records_on(at, Class::HostRead).await.unwrap_or_default();

@@ -65,7 +65,7 @@ impl Store {
         image.deleting.retain(|(_, _, address)| survivors.has(*address));
         image.deleted.retain(|(_, _, address)| survivors.has(*address));
         for (table, key, address) in &image.deleting {
-            self.log.state().deleting.insert(*address, (*table, key.clone()));
+            self.log.state().copies.begin_deleting(*address, *table, key.clone());
         }
         self.bring_back(&image).await;
         self.scrubber.go_on_at(image.scrubbed);
@@ -82,7 +82,7 @@ impl Store {
             // A later record of the key also hides the copies, and so does an unreadable one.
             if matches!(self.find(*table, key).await, Ok(None)) {
                 self.index.insert(*table, key, *address).await;
-                self.log.state().deleting.insert(*address, (*table, key.key.clone()));
+                self.log.state().copies.begin_deleting(*address, *table, key.key.clone());
             }
         }
     }
@@ -91,6 +91,7 @@ impl Store {
     /// more: in other extents, and in those of `kept` that were not full.
     fn adopt(&self, found: &[ExtentInfo], kept: &BTreeMap<ExtentId, &ExtentImage>) -> Vec<Replay> {
         let mut state = self.log.state();
+        let state = &mut *state;
         let mut replays = Vec::new();
         for info in found.iter().filter(|info| info.label.stream != Stream::Index) {
             let Some(image) = kept.get(&info.id) else {
@@ -100,27 +101,9 @@ impl Store {
             if info.pages > image.pages {
                 replays.push(Replay { extent: info.id, from: image.pages });
             }
-            let values = image.values.clone();
-            for (_, live) in &values {
-                state.values.add_all(*live);
-            }
-            state.tombstones.add_all(image.tombstones);
             let extent = state.extents.get(info.id);
-            // A page that the checkpoint knows and that cannot be read was not cut off: it is
-            // damaged.
-            let holes = info.holes.iter().filter(|hole| **hole >= image.pages);
-            extent.holes = image.holes.iter().chain(holes).copied().collect();
-            extent.holes.retain(|hole| *hole < info.pages);
-            extent.summary = image.summary;
-            extent.values = values.into();
-            extent.tombstones = image.tombstones;
-            extent.needless.clone_from(&image.needless);
-            extent.needless_bytes = image.needless_bytes;
-            extent.expires_first = image.expires_first;
-            extent.expiring_until = None;
-            extent.left = image.left.iter().copied().collect();
-            let needless = extent.needless_bytes;
-            state.needless_bytes += needless;
+            extent.restore(image);
+            state.live.add_extent(extent);
         }
         replays
     }

@@ -1,0 +1,144 @@
+//! The way of pages to the medium: stores that join them, their closing, and their landing.
+
+use super::room::{Shortage, reserve};
+use super::{Log, State};
+use crate::ack::Ack;
+use crate::format::page_view::PageView;
+use crate::format::record::Kind;
+use crate::write::pending::Pending;
+use clock::{Class, Rank, Stage};
+use media::{ExtentId, PageId, Stream};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+impl Log {
+    /// Returns the resource that a host's record with a value of `value_len` bytes lacks, if any.
+    pub(crate) fn shortage(&self, ack: Ack, kind: Kind, value_len: u32) -> Option<Shortage> {
+        let state = self.state();
+        if state.frontiers.of(Stream::Host).is_none()
+            && self.free_extents(&state) <= reserve(Stream::Host, kind)
+        {
+            return Some(Shortage::Extent);
+        }
+        state.buffer.shortage(ack, self.shape.page_bytes, value_len)
+    }
+
+    /// Waits until a page of a host has landed.
+    pub(crate) async fn landing(&self) {
+        self.state().buffer.await_page();
+        clock::park(Rank::Credit, Stage::Queue).await;
+    }
+
+    /// Returns how many pages have landed or failed records were undone so far, for
+    /// [`Self::decision_after`].
+    pub(crate) fn decisions(&self) -> u64 {
+        self.decisions.load(Ordering::Relaxed)
+    }
+
+    /// Counts a decision, and wakes the tasks that wait for one: a page has landed, or a failed
+    /// record was undone.
+    pub(crate) fn note_decision(&self, state: &mut State) {
+        self.decisions.store(self.decisions() + 1, Ordering::Relaxed);
+        state.unlanded.decide();
+    }
+
+    /// Waits until a page has landed, or a record that did not was undone, since there were `seen`
+    /// of these. The caller knows that one of the two happens.
+    pub(crate) async fn decision_after(&self, seen: u64) {
+        {
+            let mut state = self.state();
+            if self.decisions() != seen {
+                return;
+            }
+            state.unlanded.await_decision();
+        }
+        clock::park(Rank::Free, Stage::Latch).await;
+    }
+
+    /// Announces a store that is about to join a page.
+    pub(crate) fn announce(&self) {
+        self.state().buffer.announce();
+    }
+
+    /// Notes that an announced store has joined a page, or never will. The last one closes the
+    /// page, so that its writers need not wait.
+    pub(crate) fn retract(self: &Arc<Self>) {
+        let mut state = self.state();
+        if state.buffer.retract() {
+            self.pad(&mut state, Stream::Host);
+        }
+    }
+
+    /// Programs what a stream's open page holds.
+    pub(crate) fn pad(self: &Arc<Self>, state: &mut State, stream: Stream) {
+        let Some(frontier) = state.frontiers.of(stream) else { return };
+        if !frontier.builder.is_empty() {
+            state.unlanded.padded += 1;
+            self.turn_page(state, stream);
+        }
+    }
+
+    /// Programs all open pages, and returns every page that has not landed.
+    pub(crate) fn close_all(self: &Arc<Self>) -> Vec<Arc<Pending>> {
+        let mut state = self.state();
+        self.pad(&mut state, Stream::Host);
+        self.pad(&mut state, Stream::Gc);
+        state.unlanded.closed_in_order().into_iter().map(|(_, pages)| pages).collect()
+    }
+
+    /// Returns the pages of hosts that hold something and have not landed.
+    pub(crate) fn unlanded_host_pages(&self) -> Vec<Arc<Pending>> {
+        let state = self.state();
+        let open = state.frontiers.of(Stream::Host);
+        let filling = open.filter(|frontier| !frontier.builder.is_empty());
+        let closed = state.unlanded.closed();
+        closed.chain(filling.map(|frontier| &frontier.pending)).cloned().collect()
+    }
+
+    /// Erases an extent that was forgotten. The medium keeps what it cannot erase; the log has one
+    /// extent less then.
+    pub(crate) async fn erase(&self, extent: ExtentId, class: Class) {
+        if self.media.reset(extent, class).await.is_ok() {
+            let mut state = self.state();
+            state.space.erased(extent);
+            if state.space.pay(self.media.free_extents()) {
+                state.cleaning.note_fewer();
+            }
+        }
+    }
+
+    /// Drops cached headers and values for the page at `at` after its program failed.
+    fn forget_headers(&self, state: &State, at: PageId) {
+        let number = self.number(at.extent, at.page);
+        let page = state.unlanded.get(number).and_then(|pages| pages.page());
+        let Some(view) = page.and_then(|page| PageView::new(self.layout, page)) else { return };
+        for (offset, header) in view.headers(self.layout) {
+            let address = self.layout.address(number, offset, header.len(), header.value_len);
+            self.headers.forget(address);
+            self.values.forget(header.table, header.key);
+        }
+    }
+
+    /// Handles the end of a page's program, which may have failed.
+    pub(crate) fn landed(
+        self: &Arc<Self>,
+        at: PageId,
+        stream: Stream,
+        result: Result<(), media::Error>,
+    ) {
+        let mut state = self.state();
+        if result.is_err_and(|error| error != media::Error::PowerLost) && stream != Stream::Index {
+            self.forget_headers(&state, at);
+            self.give_up(&mut state, at, stream);
+        }
+        let state = &mut *state;
+        state.unlanded.remove(self.number(at.extent, at.page));
+        let extent = state.extents.get(at.extent);
+        extent.land_page();
+        state.cleaning.note_landed(extent);
+        self.note_decision(state);
+        if stream == Stream::Host {
+            state.buffer.end_page();
+        }
+    }
+}

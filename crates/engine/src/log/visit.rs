@@ -1,0 +1,175 @@
+//! Readers of the log: what keeps an extent in use, and the records in memory.
+
+use super::{Log, State};
+use crate::extent::Extent;
+use crate::format::address::{Address, PageNumber};
+use crate::format::page_view::PageView;
+use crate::format::record::{Header, OwnedHeader};
+use crate::write::pending::Pending;
+use base::Buf;
+use media::ExtentId;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// A record that has not landed yet.
+pub(crate) struct Unlanded {
+    pub(crate) pages: Arc<Pending>,
+    pub(crate) header: OwnedHeader,
+    /// The value, or of a long one the part on the first page.
+    pub(crate) part: Buf,
+}
+
+/// The parts of a record in memory that are not durable yet.
+#[derive(Default)]
+pub(crate) struct OnItsWay {
+    /// The record, while its first page has not landed.
+    pub(crate) record: Option<Unlanded>,
+    /// All pages of its batch, while one of them has not landed.
+    pub(crate) batch: Option<Arc<[Arc<Pending>]>>,
+}
+
+/// A reader at a record. The record's extent is not reset before this drops.
+pub(crate) struct Visit<'a> {
+    pub(crate) address: Address,
+    /// As it was when the visit began.
+    pub(crate) on_its_way: OnItsWay,
+    _pin: Pin<'a>,
+}
+
+/// An extent that is not reset before this drops.
+pub(crate) struct Pin<'a> {
+    log: &'a Log,
+    extent: ExtentId,
+}
+
+impl<'a> Pin<'a> {
+    /// For an extent that has been pinned already.
+    pub(crate) const fn taken(log: &'a Log, extent: ExtentId) -> Self {
+        Self { log, extent }
+    }
+}
+
+impl Drop for Pin<'_> {
+    fn drop(&mut self) {
+        self.log.state().unpin(self.extent);
+    }
+}
+
+impl Log {
+    /// Begins a visit of the record at `address`, which the index has just returned.
+    #[inline]
+    pub(crate) fn visit(&self, address: Address) -> Visit<'_> {
+        let extent = self.page_id(address).extent;
+        let mut state = self.state();
+        state.extents.get(extent).pin();
+        let (record, batch) = (self.unlanded(&state, address), state.unlanded.batch_of(address));
+        let on_its_way = OnItsWay { record, batch };
+        Visit { address, on_its_way, _pin: Pin { log: self, extent } }
+    }
+
+    /// Returns whether a record has not landed yet, or one of its batch has not.
+    pub(crate) fn is_on_its_way(&self, address: Address) -> bool {
+        let state = self.state();
+        state.unlanded.has(address)
+    }
+
+    /// Returns whether the record at `address` and its batch have landed, in an extent of which
+    /// every page has landed. Its key may be reported at once, if its value is on one page.
+    pub(crate) fn has_settled(&self, address: Address) -> bool {
+        let state = self.state();
+        if state.unlanded.has(address) {
+            return false;
+        }
+        let extent = state.extents.find(self.page_id(address).extent);
+        extent.is_some_and(|extent| !extent.gave_up_in(state.sequence.mount()))
+    }
+
+    /// Keeps the records of `extent` where they are, if it is in use.
+    pub(crate) fn pin_used(&self, extent: ExtentId) -> Option<Pin<'_>> {
+        let mut state = self.state();
+        state.extents.find(extent)?;
+        Some(self.pin(&mut state, extent))
+    }
+
+    /// Returns whether one of `pages` failed to land since the store was opened. Readers must not
+    /// see its records, which are undone, even if the medium has them. For an extent that was reset
+    /// it returns false.
+    pub(crate) fn has_failed(&self, extent: ExtentId, pages: RangeInclusive<u32>) -> bool {
+        let state = self.state();
+        let has_failed = |extent: &Extent| {
+            let gave_up = extent.gave_up_in(state.sequence.mount());
+            gave_up && extent.holes().iter().any(|hole| pages.contains(hole))
+        };
+        state.extents.find(extent).is_some_and(has_failed)
+    }
+
+    /// Keeps `extent` from being reset.
+    pub(crate) fn pin(&self, state: &mut State, extent: ExtentId) -> Pin<'_> {
+        state.extents.get(extent).pin();
+        Pin { log: self, extent }
+    }
+
+    /// Returns what `read` makes of the header of a record whose page has not landed, with that
+    /// page. Also returns the pages of its batch, unless all have landed.
+    #[expect(clippy::type_complexity, reason = "it is taken apart at once")]
+    pub(crate) fn unlanded_header<T>(
+        &self,
+        address: Address,
+        read: impl FnOnce(&Header<'_>) -> T,
+    ) -> (Option<(T, Arc<Pending>)>, Option<Arc<[Arc<Pending>]>>) {
+        let state = self.state();
+        let unlanded = self
+            .with_unlanded(&state, address, |pages, header, _| Some((read(header), pages.clone())));
+        (unlanded, state.unlanded.batch_of(address))
+    }
+
+    /// Returns a record whose page has not landed.
+    pub(crate) fn unlanded_record(&self, address: Address) -> Option<Unlanded> {
+        self.unlanded(&self.state(), address)
+    }
+
+    #[inline]
+    fn unlanded(&self, state: &State, address: Address) -> Option<Unlanded> {
+        self.with_unlanded(state, address, |pages, header, part| {
+            let (pages, header) = (pages.clone(), OwnedHeader::new(header));
+            Some(Unlanded { pages, header, part: part()? })
+        })
+    }
+
+    /// Returns what `read` makes of a record whose page has not landed: of the page, the header,
+    /// and the function that returns the part of the value there.
+    #[inline]
+    fn with_unlanded<T>(
+        &self,
+        state: &State,
+        address: Address,
+        read: impl FnOnce(&Arc<Pending>, &Header<'_>, &dyn Fn() -> Option<Buf>) -> Option<T>,
+    ) -> Option<T> {
+        let pages = state.unlanded.get(address.page())?;
+        let offset = self.layout.offset(address);
+        if let Some(page) = pages.page() {
+            let view = PageView::new(self.layout, page)?;
+            let header = view.header(offset)?;
+            return read(pages, &header, &|| view.part(&header, self.layout));
+        }
+        let filling = state.frontiers.iter().find(|f| Arc::ptr_eq(&f.pending, pages));
+        let builder = &filling?.builder;
+        let header = builder.header(offset)?;
+        read(pages, &header, &|| Some(builder.part(&header)))
+    }
+
+    /// Returns the part of a long value that begins page `number`, if that page has not landed yet.
+    pub(crate) fn unlanded_continuation(&self, number: PageNumber) -> Option<(Arc<Pending>, Buf)> {
+        let state = self.state();
+        let pages = state.unlanded.get(number)?;
+        let part = match pages.page() {
+            Some(page) => PageView::new(self.layout, page)?.continuation()?,
+            None => {
+                let mut frontiers = state.frontiers.iter();
+                let filling = frontiers.find(|f| Arc::ptr_eq(&f.pending, pages))?;
+                filling.builder.continuation()?
+            }
+        };
+        Some((pages.clone(), part))
+    }
+}
