@@ -42,6 +42,7 @@ impl OfTable {
         while let Some(first) = self.waiting.first_entry().filter(|it| *it.key() <= until) {
             count += first.remove();
         }
+        assert!(self.waiting_count >= count, "values that expire were counted as waiting");
         self.waiting_count -= count;
         self.expired += count;
         self.until = self.until.max(until);
@@ -129,11 +130,18 @@ impl Expiring {
             return;
         }
         let Some(count) = of_table.waiting.get_mut(&tick) else { return };
+        assert!(of_table.waiting_count > 0, "a value that is taken off was counted as waiting");
         *count -= 1;
         if *count == 0 {
             of_table.waiting.remove(&tick);
         }
         of_table.waiting_count -= 1;
+    }
+
+    /// Breaks the count of values of `table` that wait, to see that a change of it fails.
+    #[cfg(test)]
+    pub(crate) fn break_count(&mut self, table: TableId) {
+        self.table(table).waiting_count = 0;
     }
 
     /// All values of `table` are dead.

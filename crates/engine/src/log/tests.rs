@@ -1,0 +1,453 @@
+//! Breaks each invariant of the log's state once, and checks that its assertion stops the change.
+
+use super::copies::Copying;
+use super::frontier::Frontier;
+use super::{Log, QueuedPage};
+use crate::extent::{Extent, Extents, Live};
+use crate::format::address::Address;
+use crate::format::page_builder::PageBuilder;
+use crate::format::record::{InBatch, Kind, NewRecord, Sequence};
+use crate::format::summary::Summary;
+use crate::key_space::TableId;
+use crate::recover::checkpoint::ExtentImage;
+use crate::write::pending::{Pending, UnlandedBatch};
+use base::{Buf, Nanos};
+use clock::{Stage, UnixMillis, unix_now};
+use media::{ExtentId, Label, Memory, PageId, Shape, Stream};
+use reactor::Reactor;
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+const PAGES: u32 = 8;
+
+const SHAPE: Shape = Shape {
+    page_bytes: 4096,
+    spare_bytes: 64,
+    pages_per_extent: PAGES,
+    extents: 8,
+    parallelism: 1,
+    frames: None,
+};
+
+/// The open extent of hosts in [`log`].
+const HOST: ExtentId = ExtentId(0);
+const TABLE: TableId = TableId::STORE;
+const SHORT: usize = 4;
+const LONG: usize = 40;
+
+/// Makes a log with an open extent of hosts, whose first page is empty.
+fn log() -> Arc<Log> {
+    let media = Arc::new(Memory::new(SHAPE));
+    let log = Arc::new(Log::new(media, Extents::default(), Sequence::first()));
+    log.open_extent(&mut log.state(), Stream::Host, 0).unwrap();
+    log
+}
+
+/// Calls `change` with the extent of hosts.
+fn host(log: &Log, change: impl FnOnce(&mut Extent)) {
+    change(log.state().extents.get(HOST));
+}
+
+/// Ends the extent of hosts without a page.
+fn end_host(log: &Log) {
+    let mut state = log.state();
+    state.frontiers.close(Stream::Host);
+    log.unexpect_page(&mut state, HOST, 0);
+    state.extents.get(HOST).seal(None);
+}
+
+/// Ends the extent of hosts, and takes it out of use.
+fn forget_host(log: &Log) {
+    end_host(log);
+    log.state().forget(HOST);
+}
+
+/// Returns another frontier at the first page of the extent of hosts.
+fn frontier(log: &Log) -> Frontier {
+    let builder = PageBuilder::new(log.layout);
+    Frontier::new((HOST, 0, PAGES), builder, Arc::default(), Summary::default())
+}
+
+/// Opens `frontier` in the extent of hosts, for `stream`.
+fn open(log: &Log, stream: Stream, frontier: Frontier) {
+    let state = &mut *log.state();
+    state.frontiers.open(stream, frontier, state.extents.get(HOST));
+}
+
+/// Calls `change` with the frontier of hosts.
+fn host_frontier(log: &Log, change: impl FnOnce(&mut Frontier)) {
+    change(log.state().frontiers.of_mut(Stream::Host).unwrap());
+}
+
+/// Appends a tombstone.
+fn append(log: &Arc<Log>) {
+    let record = NewRecord {
+        sequence: None,
+        kind: Kind::Tombstone,
+        table: TABLE,
+        key: b"key",
+        value: &Buf::phantom(0, 0),
+        value_crc: 0,
+        expires: None,
+        batch: InBatch::default(),
+    };
+    log.append(&mut log.state(), Stream::Host, &record).unwrap();
+}
+
+/// Returns what a checkpoint knows of the extent of hosts: nothing.
+fn image() -> ExtentImage {
+    ExtentImage {
+        id: HOST,
+        label: Label { stream: Stream::Host, epoch: 0 },
+        pages: 0,
+        summary: None,
+        holes: Vec::new(),
+        values: Vec::new(),
+        tombstones: Live::default(),
+        needless: Vec::new(),
+        needless_bytes: 0,
+        expires_first: None,
+        left: Vec::new(),
+    }
+}
+
+fn begin_copying(log: &Log, since: Sequence) {
+    let copying = Copying { open: None, tombstones: Live::default() };
+    log.state().copies.begin(since, copying);
+}
+
+fn queue(log: &Log, page: u32) {
+    let queued = QueuedPage { page, end: Ok(page + 1), pending: Arc::default() };
+    log.state().unlanded.landers.push(HOST, Stream::Host, queued);
+}
+
+/// Counts a value that expires in a second.
+fn add_expiring(log: &Log) -> UnixMillis {
+    let date = UnixMillis(unix_now().0 + 1_000);
+    log.state().live.expiring.add(TABLE, date);
+    date
+}
+
+/// A change that is wrong, and the assertion that stops it.
+type Case = (&'static str, fn(&Arc<Log>));
+
+const PAGES_OF_EXTENTS: &[Case] = &[
+    ("no page is expected in a sealed extent", |log| {
+        end_host(log);
+        host(log, |extent| extent.expect_page(0));
+    }),
+    ("a page is expected after the pages of its extent", |log| {
+        host(log, |extent| extent.expect_page(0));
+    }),
+    ("the page that is placed is the last of its extent", |log| {
+        host(log, |extent| extent.move_page(3, 4));
+    }),
+    ("a placed page is not before the one expected", |log| {
+        host(log, |extent| extent.expect_page(1));
+        host(log, |extent| extent.move_page(1, 0));
+    }),
+    ("a page that is not written was in flight", |log| {
+        host(log, Extent::land_page);
+        host(log, |extent| extent.unexpect_page(0));
+    }),
+    ("a page that is not written is the last of its extent", |log| {
+        host(log, |extent| extent.unexpect_page(5));
+    }),
+    ("a page is programmed after it was expected", |log| {
+        host(log, Extent::land_page);
+        host(log, |extent| extent.program_page(1, PAGES));
+    }),
+    ("no page is programmed in a sealed extent", |log| {
+        host(log, |extent| extent.seal(None));
+        host(log, |extent| extent.program_page(1, PAGES));
+    }),
+    ("an extent keeps room for its summary", |log| {
+        host(log, |extent| extent.program_page(PAGES + 1, PAGES));
+    }),
+    ("each page of an extent lands once", |log| {
+        host(log, Extent::land_page);
+        host(log, Extent::land_page);
+    }),
+    ("an extent is sealed once", |log| {
+        end_host(log);
+        host(log, |extent| extent.seal(None));
+    }),
+    ("a summary lies on pages of its extent", |log| host(log, |extent| extent.seal(Some(1)))),
+    ("a summary is looked for in an extent that is not appended to", |log| {
+        host(log, |extent| extent.find_summary(None));
+    }),
+    ("a summary that is found lies on pages of its extent", |log| {
+        end_host(log);
+        host(log, |extent| extent.find_summary(Some(7)));
+    }),
+    ("a hole is a page of its extent", |log| host(log, |extent| extent.add_hole(4))),
+    ("a page becomes a hole once", |log| {
+        host(log, |extent| extent.add_hole(0));
+        host(log, |extent| extent.add_hole(0));
+    }),
+];
+
+const USERS_OF_EXTENTS: &[Case] = &[
+    ("an extent is opened when it is free", |log| {
+        let label = Label { stream: Stream::Host, epoch: 0 };
+        log.state().extents.insert(HOST, Extent::new(label));
+    }),
+    ("each pin is taken off once", |log| {
+        let pin = log.pin(&mut log.state(), HOST);
+        drop(pin);
+        log.state().unpin(HOST);
+    }),
+    ("the cleaner waits only while an extent is pinned", |log| {
+        host(log, |extent| extent.await_last_reader(clock::current()));
+    }),
+    ("a record that may be taken back has not landed", |log| {
+        host(log, Extent::land_page);
+        host(log, Extent::begin_revocable);
+    }),
+    ("each record that may be taken back is counted", |log| {
+        host(log, Extent::begin_revocable);
+        host(log, Extent::end_revocable);
+        host(log, Extent::end_revocable);
+    }),
+    ("a victim is sealed, has landed and is no victim yet", |log| {
+        log.state().begin_cleaning(HOST);
+    }),
+    ("the cleaner gives only a victim back", |log| host(log, Extent::give_back)),
+    ("an extent is reset when no reader has it pinned", |log| {
+        host(log, Extent::pin);
+        forget_host(log);
+    }),
+    ("an extent is reset when no record in it may be taken back", |log| {
+        host(log, Extent::begin_revocable);
+        forget_host(log);
+    }),
+    ("an extent is reset when all of its pages have landed", |log| {
+        host(log, |extent| extent.seal(None));
+        log.state().forget(HOST);
+    }),
+    ("an extent is reset when nothing more is appended to it", |log| {
+        host(log, |extent| extent.unexpect_page(0));
+        log.state().forget(HOST);
+    }),
+    ("an extent is reset when it has no live value", |log| {
+        log.state().count_value(HOST, TABLE, SHORT, 8);
+        forget_host(log);
+    }),
+    ("each extent of table pages is counted", |log| {
+        let label = Label { stream: Stream::Index, epoch: 0 };
+        log.state().space.forget(HOST, label);
+    }),
+    ("an extent is erased once it is out of use", |log| log.state().space.erased(HOST)),
+    ("the cleaner copies one victim at a time", |log| {
+        let since = log.state().next_sequence();
+        begin_copying(log, since);
+        begin_copying(log, Sequence(since.0 + 1));
+    }),
+    ("a victim is taken later than the one before", |log| {
+        let since = log.state().copies.since();
+        begin_copying(log, since);
+    }),
+    ("copying ends once for each victim", |log| log.state().copies.end()),
+    ("each extent that is being sealed is counted", |log| {
+        log.state().sealing.begin();
+        log.state().sealing.end();
+        log.state().sealing.end();
+    }),
+];
+
+const LIVE_COUNTS: &[Case] = &[
+    ("an extent is restored before its records are counted", |log| {
+        host(log, |extent| extent.count_tombstone(8));
+        host(log, |extent| extent.restore(&image()));
+    }),
+    ("a tombstone that is undone is not one of the needless", |log| {
+        log.state().count_tombstone(HOST, 8);
+        log.state().note_needless(Address::MIN, HOST, 8);
+        log.state().uncount_tombstone(HOST, 8);
+    }),
+    ("needless tombstones of an extent are some of its tombstones", |log| {
+        log.state().note_needless(Address::MIN, HOST, 8);
+    }),
+    ("needless tombstones are some of all tombstones", |log| {
+        host(log, |extent| extent.count_tombstone(8));
+        log.state().note_needless(Address::MIN, HOST, 8);
+    }),
+    ("needless tombstones that are taken off were counted", |log| {
+        log.state().count_tombstone(HOST, 8);
+        host(log, |extent| extent.note_needless(Address::MIN, 8));
+        forget_host(log);
+    }),
+    ("saved needless tombstones are some of all tombstones", |log| {
+        log.state().live.restore(Live::default(), Live::default(), 8);
+    }),
+    ("a record that is taken off was counted", |log| {
+        log.state().uncount_value(HOST, TABLE, SHORT, 8);
+    }),
+    ("a long key that is taken off was counted", |log| {
+        log.state().count_value(HOST, TABLE, SHORT, 8);
+        log.state().uncount_value(HOST, TABLE, LONG, 8);
+    }),
+    ("long keys are some of those that were counted", |log| {
+        log.state().count_value(HOST, TABLE, LONG, 8);
+        log.state().uncount_value(HOST, TABLE, SHORT, 8);
+    }),
+    ("counts that are taken off are a part of the whole", |log| {
+        host(log, |extent| extent.count_value(TABLE, SHORT, 8));
+        log.state().uncount_table(TABLE);
+    }),
+    ("their long keys are a part of the whole", |log| {
+        log.state().count_value(HOST, TABLE, SHORT, 8);
+        host(log, |extent| extent.uncount_value(TABLE, SHORT, 8));
+        host(log, |extent| extent.count_value(TABLE, LONG, 8));
+        log.state().uncount_table(TABLE);
+    }),
+    ("a value that is taken off was counted as waiting", |log| {
+        let date = add_expiring(log);
+        log.state().live.expiring.break_count(TABLE);
+        log.state().live.expiring.remove(TABLE, date);
+    }),
+    // Time passes before this change: see the test.
+    ("values that expire were counted as waiting", |log| {
+        log.state().live.expiring.counts(TABLE);
+    }),
+];
+
+const FRONTIERS: &[Case] = &[
+    ("a frontier begins in its extent", |log| {
+        let builder = PageBuilder::new(log.layout);
+        Frontier::new((HOST, PAGES, PAGES), builder, Arc::default(), Summary::default());
+    }),
+    ("a page with records stays where it is", |log| {
+        append(log);
+        host_frontier(log, |frontier| frontier.place(1));
+    }),
+    ("a page has at least one number", |log| {
+        host_frontier(log, |frontier| frontier.next(0, Arc::default()));
+    }),
+    ("the page of a frontier only grows", |log| {
+        host_frontier(log, |frontier| frontier.place(2));
+        host_frontier(log, |frontier| frontier.place(1));
+    }),
+    ("the page of a frontier stays in its extent", |log| {
+        host_frontier(log, |frontier| frontier.next(PAGES, Arc::default()));
+    }),
+    ("a frontier is opened in an extent that is not sealed", |log| {
+        end_host(log);
+        open(log, Stream::Host, frontier(log));
+    }),
+    ("the extent of a frontier is of its stream", |log| open(log, Stream::Gc, frontier(log))),
+    ("the page of a frontier is the last of its extent", |log| {
+        log.state().frontiers.close(Stream::Host);
+        host(log, |extent| extent.expect_page(1));
+        open(log, Stream::Host, frontier(log));
+    }),
+    ("a stream has one open extent", |log| open(log, Stream::Host, frontier(log))),
+    ("a page is expected once until it has landed", |log| {
+        let number = log.number(HOST, 0);
+        log.state().unlanded.expect(number, Arc::new(Pending::default()));
+    }),
+    ("a page that lands was expected", |log| {
+        let at = PageId { extent: HOST, page: 0 };
+        log.state().buffer.begin_page();
+        log.landed(at, Stream::Host, Ok(()));
+        log.landed(at, Stream::Host, Ok(()));
+    }),
+    ("the records of a batch are in the log's order", |log| {
+        let (first, last) = (Address::MAX, Address::MIN);
+        log.state().unlanded.add_batch(UnlandedBatch { first, last, pages: [].into() });
+    }),
+    ("pages of an extent are queued in the order of their numbers", |log| {
+        queue(log, 1);
+        queue(log, 1);
+    }),
+    ("each host page in flight is counted", |log| {
+        log.landed(PageId { extent: HOST, page: 0 }, Stream::Host, Ok(()));
+    }),
+    ("what was announced is counted", |log| {
+        log.announce();
+        log.retract();
+        log.retract();
+    }),
+];
+
+fn cases() -> impl Iterator<Item = Case> {
+    let tables = [PAGES_OF_EXTENTS, USERS_OF_EXTENTS, LIVE_COUNTS, FRONTIERS];
+    tables.into_iter().flatten().copied()
+}
+
+/// Returns the message of the panic that `change` ends with.
+fn fired(log: &Arc<Log>, change: fn(&Arc<Log>)) -> Option<String> {
+    let panic = catch_unwind(AssertUnwindSafe(|| change(log))).err()?;
+    let literal = panic.downcast_ref::<&str>().map(|message| (*message).to_owned());
+    literal.or_else(|| panic.downcast_ref::<String>().cloned())
+}
+
+#[test]
+fn each_broken_invariant_is_stopped_by_its_assertion() {
+    for (message, change) in cases() {
+        Reactor::new(None).run(async move {
+            let log = log();
+            if message == "values that expire were counted as waiting" {
+                add_expiring(&log);
+                log.state().live.expiring.break_count(TABLE);
+                clock::sleep(Nanos::from_millis(2_000), Stage::Queue).await;
+            }
+            assert_eq!(fired(&log, change).as_deref(), Some(message));
+        });
+    }
+}
+
+/// The files whose methods change extents, live counts and frontiers. Others call these methods.
+const SOURCES: &[(&str, &str)] = &[
+    ("log", include_str!("../log.rs")),
+    ("cleaning_due", include_str!("cleaning_due.rs")),
+    ("copies", include_str!("copies.rs")),
+    ("frontier", include_str!("frontier.rs")),
+    ("host_buffer", include_str!("host_buffer.rs")),
+    ("landers", include_str!("landers.rs")),
+    ("landing", include_str!("landing.rs")),
+    ("live_counts", include_str!("live_counts.rs")),
+    ("recalls", include_str!("recalls.rs")),
+    ("room", include_str!("room.rs")),
+    ("sealing", include_str!("sealing.rs")),
+    ("space", include_str!("space.rs")),
+    ("state", include_str!("state.rs")),
+    ("unlanded", include_str!("unlanded.rs")),
+    ("visit", include_str!("visit.rs")),
+    ("extent", include_str!("../extent.rs")),
+    ("extents", include_str!("../extent/extents.rs")),
+    ("live", include_str!("../extent/live.rs")),
+    ("expiring", include_str!("../clean/expiring.rs")),
+];
+
+/// Returns a file without its tests.
+fn code(text: &str) -> &str {
+    text.split("#[cfg(test)]\nmod tests {").next().unwrap_or(text)
+}
+
+#[test]
+fn each_assertion_of_the_state_has_one_case() {
+    let mut messages = Vec::new();
+    for (_, text) in SOURCES {
+        for assertion in code(text).split("assert!(").skip(1) {
+            messages.push(assertion.split('"').nth(1).expect("an assertion has a message"));
+        }
+        assert!(!code(text).contains("assert_eq!"), "a case knows the whole message");
+    }
+    messages.sort_unstable();
+    let mut stopped: Vec<&str> = cases().map(|(message, _)| message).collect();
+    stopped.sort_unstable();
+    assert_eq!(messages, stopped);
+}
+
+#[test]
+fn each_file_of_the_state_is_searched_for_assertions() {
+    let names: BTreeSet<&str> = SOURCES.iter().map(|(name, _)| *name).collect();
+    for (_, text) in SOURCES {
+        let modules = text.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
+        for module in modules.filter(|module| *module != "tests") {
+            assert!(names.contains(module), "SOURCES lacks {module}.rs");
+        }
+    }
+}
