@@ -23,9 +23,13 @@ pub(crate) trait HasCommits: 'static {
 
     fn device(&self) -> &Controller;
 
-    /// Answers a Store that has landed. `spent` are the stages of the time since it began.
+    /// Answers a Store that has landed, or was undone. `spent` are the stages of the time since it
+    /// began.
     fn answer_store(&self, command: Self::Command, stored: Executed, spent: &Stages);
 }
+
+/// Stores that are answered before other tasks have a turn.
+const ANSWERS_A_TURN: u32 = 64;
 
 /// See the module's documentation.
 pub(crate) struct CommitQueue<C>(RefCell<Vec<Commits<C>>>);
@@ -84,7 +88,12 @@ impl<C> CommitQueue<C> {
 /// Answers the Stores of an extent, each after those before it, until none is left.
 async fn answer_all<Q: HasCommits>(queue: Rc<Q>, extent: Option<ExtentId>) {
     clock::name_task("commit queue");
+    let mut answered = 0;
     while let Some(mut commit) = queue.commit_queue().next(extent) {
+        answered += 1;
+        if answered % ANSWERS_A_TURN == 0 {
+            clock::give_way().await;
+        }
         if let Err(waiting) = try_answer(&*queue, commit) {
             commit = waiting;
             queue.device().inside(commit.landing.is_over()).await;

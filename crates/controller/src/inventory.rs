@@ -136,11 +136,17 @@ impl Inventory {
         self.state_mut().set(nsid, Slot::Free);
     }
 
-    /// Puts a new namespace at its reserved id, or restores one after a format or a failed
-    /// deletion.
+    /// Puts a new namespace at its reserved id, or restores one after a failed deletion.
     pub(crate) fn put(&self, nsid: u32, namespace: Namespace) {
+        self.state_mut().set(nsid, Slot::there(namespace));
+    }
+
+    /// Ends the format of a namespace. Commands that found it before this still use it.
+    pub(crate) fn end_format(&self, nsid: u32) {
         let mut state = self.state_mut();
-        state.set(nsid, Slot::there(namespace));
+        let slot = std::mem::take(&mut state.slots[nsid as usize - 1]);
+        let Slot::Formatting(in_use) = slot else { panic!("a namespace that is formatted") };
+        state.set(nsid, Slot::There(in_use));
         let any = state.slots.iter().any(Slot::is_formatting);
         self.any_formatting.store(any, Ordering::Relaxed);
     }

@@ -79,7 +79,7 @@ impl Controller {
         let (namespace, users) = self.inventory.begin_format(nsid)?;
         users.end(Stage::Queue).await;
         let wiped = self.inside(wipe(nsid, &namespace)).await;
-        self.inventory.put(nsid, namespace);
+        self.inventory.end_format(nsid);
         wiped
     }
 }

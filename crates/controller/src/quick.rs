@@ -1,5 +1,4 @@
-//! Stores and Retrieves that are executed without a task, because nothing has to be waited for. All
-//! calls of the engine that never wait are here.
+//! Stores and Retrieves that are executed without a task, as far as nothing has to be waited for.
 //!
 //! Only for drives without an [`Emulation`](crate::Emulation): an emulated command always waits.
 
@@ -42,6 +41,9 @@ impl Quick {
     /// command, or one that must be refused.
     #[inline]
     pub(crate) fn decode(command: &Command, data: &mut Buf) -> Option<Self> {
+        if command.is_fused() {
+            return None;
+        }
         let (space, key) = space_and_key(command)?;
         let action = match command.opcode() {
             Opcode::STORE if is_plain_store(command, data.len()) => {

@@ -121,9 +121,40 @@ fn shape(size_bytes: u64) -> Shape {
 mod tests {
     use super::*;
     use base::{Buf, BufPool, Key};
+    use controller::Submission;
     use engine::Condition;
     use reactor::Reactor;
+    use spec::{Command, Fuse, Status, StoreOptions};
     use std::collections::BTreeSet;
+
+    /// Commands of a host in the process that need no task of their own are answered alike.
+    #[test]
+    fn a_queue_pair_stores_and_retrieves_and_refuses_a_lone_fused_store() {
+        Reactor::new(None).run(async {
+            let drive = MemoryDrive::format(MemoryKind::Kv, 64 * MIB, 1).await.unwrap();
+            let queue = drive.controller().queue_pair();
+            let key = Key::new(b"key").unwrap();
+            let store = Command::store(1, key.as_bytes(), 5, StoreOptions::NONE);
+            let retrieve = Command::retrieve(1, key.as_bytes(), 100);
+            let value = Buf::copy_from(b"value");
+            for (command, data, status) in [
+                (store.with_fuse(Fuse::Second), value.clone(), Status::INVALID_FIELD),
+                (retrieve, Buf::phantom(0, 0), Status::KEY_DOES_NOT_EXIST),
+                (store, value.clone(), Status::SUCCESS),
+                (store, Buf::copy_from(b"long value"), Status::INVALID_FIELD),
+                (retrieve.with_fuse(Fuse::Second), Buf::phantom(0, 0), Status::INVALID_FIELD),
+                (retrieve, Buf::phantom(0, 0), Status::SUCCESS),
+            ] {
+                let id = queue.submit(Submission::with_data(command, &key, data));
+                let completion = queue.next().await;
+                assert_eq!((completion.id, completion.status), (id, status));
+                if completion.data.len() > 0 {
+                    assert_eq!(completion.data.bytes(), value.bytes());
+                }
+            }
+            assert_eq!(queue.outstanding(), 0);
+        });
+    }
 
     /// The memory in use stays bounded by the live values, although the log appends for ever.
     #[test]

@@ -97,7 +97,7 @@ fn decode(io_context: &IoContext, capsule: &mut Capsule) -> Option<HeldCommand> 
         Opcode::RETRIEVE => (None, room(command).ok()?),
         _ => return None,
     };
-    if command.is_fused() || !io_context.is_open(command.nsid()) {
+    if !io_context.is_open(command.nsid()) {
         return None;
     }
     let quick = Quick::decode(command, data)?;
