@@ -271,7 +271,7 @@ impl OnDisk for Medium {
         self.drive.queue(at, page, class)
     }
 
-    fn outcome(&self, extent: ExtentId, end: u32) -> Option<Result<(), Error>> {
+    fn outcome_or_wait(&self, extent: ExtentId, end: u32) -> Option<Result<(), Error>> {
         self.drive.outcome_or_wait(extent, end)
     }
 }

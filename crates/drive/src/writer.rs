@@ -71,7 +71,7 @@ impl Drive {
         }
     }
 
-    /// See [`media::OnDisk::outcome`].
+    /// See [`media::OnDisk::outcome_or_wait`].
     pub(crate) fn outcome_or_wait(&self, extent: ExtentId, end: u32) -> Option<Result<(), Error>> {
         match &mut self.state().extents.used(extent).1.tail {
             Some(tail) => tail.outcome_or_wait(end, self.durability),

@@ -42,7 +42,6 @@ use set::{Member, WriteSet};
 use std::sync::Arc;
 
 /// The state of a write that [`Store::begin_put`] began.
-#[expect(clippy::large_enum_variant, reason = "it is moved once, and lives on the stack")]
 pub enum Begun {
     /// The write is done, and durable in the mode that [`Ack`] names. An error has changed nothing.
     Done(Result<Stored, Error>),

@@ -30,5 +30,5 @@ pub trait OnDisk {
 
     /// Returns how the appends to `extent` below page `end` have ended: they end in order. If they
     /// have not, the current task is woken when they have.
-    fn outcome(&self, extent: ExtentId, end: u32) -> Option<Result<(), Error>>;
+    fn outcome_or_wait(&self, extent: ExtentId, end: u32) -> Option<Result<(), Error>>;
 }

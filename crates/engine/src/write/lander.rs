@@ -1,6 +1,7 @@
 //! Pages on their way to a disk, which queues them and lands those of an extent in order: one task
 //! for each extent handles all that have landed.
 
+use crate::clean::turn::Turn;
 use crate::extent::class_of;
 use crate::log::{Log, Program, QueuedPage, State};
 use clock::{Rank, Stage};
@@ -27,11 +28,13 @@ impl Log {
     async fn land_pages(self: Arc<Self>, extent: ExtentId) {
         clock::name_task("page program");
         let queue = self.media.as_disk().expect("it has pages of this log");
+        let mut turn = Turn::default();
         while let Some(end) = self.next_end(extent) {
-            let mut result = end.map(|end| queue.outcome(extent, end));
+            turn.took(1).await;
+            let mut result = end.map(|end| queue.outcome_or_wait(extent, end));
             if let (Ok(end), Ok(None)) = (end, result) {
                 clock::park(Rank::Array, Stage::Array).await;
-                result = Ok(queue.outcome(extent, end));
+                result = Ok(queue.outcome_or_wait(extent, end));
             }
             let result = result.and_then(|it| it.expect("it is woken at the end"));
             let (stream, QueuedPage { page, pending, .. }) =

@@ -12,7 +12,7 @@ use crate::write::condition::Stored;
 use crate::write::pending::{Pending, durable, outcome};
 use crate::write::undo::{Failed, FailedValue, Revocable};
 use base::{Key, Nanos};
-use clock::Stages;
+use clock::{Stage, Stages};
 use media::ExtentId;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -105,6 +105,11 @@ impl Store {
             return Err(landing);
         };
         match outcome(&kept.at.pages, arrival) {
+            None if Sabotage::AnswerBeforeData.is_on() => {
+                let mut spent = Stages::default();
+                spent.add(Stage::Batch, clock::now() - arrival);
+                Ok(Durable { stored: landing.stored, spent })
+            }
             Some((Ok(()), spent)) => Ok(Durable { stored: landing.stored, spent }),
             _ => Err(landing),
         }
