@@ -35,8 +35,8 @@ impl Users {
         self.0.count.load(Ordering::SeqCst) == 0
     }
 
-    /// Waits until there are none; the time goes to `stage`. The caller holds nothing, or only what
-    /// no user waits for.
+    /// Waits until there are none; the time goes to `stage`. The caller must not hold what a user
+    /// waits for.
     pub async fn end(&self, stage: Stage) {
         loop {
             {
@@ -51,7 +51,8 @@ impl Users {
         }
     }
 
-    /// Ends all waits for the users that there are, now and later: they may never end.
+    /// Lets all calls of [`Self::end`] return, those that wait and later ones: some users may never
+    /// end.
     pub fn abandon(&self) {
         self.0.is_abandoned.store(true, Ordering::SeqCst);
         self.0.wake_all();

@@ -86,7 +86,7 @@ impl Extents {
         used?.tail.as_deref_mut()
     }
 
-    /// Whether nothing is appended to an extent any more that is in use in this opening.
+    /// Returns whether an extent is in use in this opening, and has ended.
     pub(crate) fn is_over(&self, id: ExtentId, opening: Opening) -> bool {
         let extent = &self.all[id.0 as usize];
         let is_over = extent.used.as_ref().is_some_and(|used| used.tail.is_none());

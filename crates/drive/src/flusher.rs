@@ -43,7 +43,7 @@ impl Flushes {
         self.unflushed.ended.insert(extent, (opening, number));
     }
 
-    /// Nothing of an extent is needed any more.
+    /// Forgets an extent, which is about to be reset.
     pub(crate) fn forget(&mut self, extent: ExtentId) {
         self.unflushed.written.remove(&extent);
         self.unflushed.ended.remove(&extent);

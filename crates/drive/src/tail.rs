@@ -12,8 +12,8 @@ const WRITE_BYTES: u32 = 1 << 20;
 /// Writes of an extent that are under way together: one is on its way while others are at work.
 const WRITERS_MAX: u32 = 4;
 
-/// What waits for another write than those that are under way: less goes out together with what
-/// comes meanwhile, since each write costs as much as this, and pads what it has to a block.
+/// Bytes in the queue that are worth a write beside those that are under way. Fewer wait for later
+/// pages: a write costs as much as this many bytes, and pads to a block.
 const WORTH_A_WRITE_BYTES: u32 = 64 << 10;
 
 /// Where an extent that is appended to goes on.
@@ -21,7 +21,7 @@ const WORTH_A_WRITE_BYTES: u32 = 64 << 10;
 /// Pages land in order: one has landed when all before it have. So those that outlive a loss of
 /// power are the first ones.
 ///
-/// No block of the disk is written twice: a write that were cut off could take what has landed. So
+/// No block of the disk is written twice: a write that is cut off could damage what has landed. So
 /// pages lie close together as far as they go out together, and else begin a block. A page may have
 /// its place before it is appended; what shares a block with it waits for it.
 #[derive(Clone, Debug, Default)]
@@ -262,7 +262,7 @@ impl Tail {
         self.waiters.insert(place, waiter);
     }
 
-    /// Wakes all who have waited long enough.
+    /// Wakes the tasks whose appends have ended.
     pub(crate) fn wake(&mut self, durability: Durability) {
         if self.failed.is_none() {
             let landed = self.landed(durability);

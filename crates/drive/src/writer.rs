@@ -93,12 +93,12 @@ impl Drive {
     pub(crate) fn place(&self, from: PageId, holds: bool) -> u32 {
         let mut state = self.state();
         let (_, used) = state.extents.used(from.extent);
-        // To what nothing is appended any more nothing will be.
+        // An extent without a tail has ended.
         let tail = used.tail.as_mut();
         tail.map_or(from.page, |tail| tail.place(from.page, holds, &self.layout))
     }
 
-    /// No page comes any more that was given a place.
+    /// Pages that were given a place will not be appended.
     pub(crate) fn expect_nothing(self: &Arc<Self>, extent: ExtentId) {
         let mut state = self.state();
         let (opening, used) = state.extents.used(extent);

@@ -36,8 +36,8 @@ pub trait Media: Send + Sync {
         None
     }
 
-    /// The error with which all that would write ends from here on, whatever is free: of media that
-    /// cannot be trusted any more, or are only looked at.
+    /// Returns an error if every write would fail with it: the medium has failed, or is open for
+    /// reading only.
     fn writable(&self) -> Result<(), Error> {
         Ok(())
     }

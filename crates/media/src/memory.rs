@@ -34,7 +34,7 @@ impl Extent {
     }
 
     fn place(&self, number: u32) -> usize {
-        // Where every number is that of a page it stands in its place.
+        // Unless pages have several numbers, each is at the place of its number.
         match self.pages.get(number as usize) {
             Some((there, _)) if *there == number => number as usize,
             _ => {

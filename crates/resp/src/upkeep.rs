@@ -59,7 +59,7 @@ impl Upkeep {
         Ok(next..end)
     }
 
-    /// A grave is to be looked after when this date is past.
+    /// Adds graves, each with the date from which on it is to be emptied.
     pub(crate) fn add(&self, due: impl IntoIterator<Item = (UnixMillis, u64)>) {
         lock(&self.due).extend(due);
     }

@@ -167,7 +167,8 @@ impl PageBuilder {
         })
     }
 
-    /// Lets go of the value of the record at `offset`, which nobody will read: its place stays.
+    /// Releases the memory of the value of the record at `offset`, which is dead. The record keeps
+    /// its place.
     pub(crate) fn release(&mut self, offset: usize) {
         let header = self.headers(offset).and_then(Header::decode_vouched);
         let Some(header) = header else { return };

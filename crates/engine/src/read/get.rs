@@ -292,8 +292,8 @@ impl Store {
         }
     }
 
-    /// As [`Self::content_now`], for a record whose page has not landed. Where hosts wait for that,
-    /// so does a reader.
+    /// As [`Self::content_now`], for a record whose page has not landed: `None` where hosts are
+    /// answered once it has.
     fn unlanded_content_now(&self, key: &Key, address: Address) -> Option<Content> {
         if self.config.ack == Ack::Program {
             return None;

@@ -18,7 +18,8 @@ const WAYS: usize = 8;
 /// What no address is: the slot is free.
 const FREE: u64 = u64::MAX;
 
-/// What addresses of one set have in common: of headers that share a page 256 bytes.
+/// The bits that all addresses of a set have in common. Addresses that differ in the others are
+/// within 256 bytes of a page's headers.
 const TOGETHER: u64 = !0x1F & Address::MAX.to_bits();
 
 /// Locks at most, each of as many sets.
@@ -190,11 +191,6 @@ impl Headers {
         set.headers[at] = header;
     }
 
-    /// The same of a header that was read.
-    pub(crate) fn note_found(&self, address: Address, header: &Header<'_>) {
-        self.note(address, header);
-    }
-
     /// Returns what `read` makes of the header of the record at `address`, if that is known. Where
     /// its value begins is not.
     pub(crate) fn with<T>(
@@ -265,7 +261,7 @@ mod tests {
                     let len = usize::try_from(1 + rng.below(40)).unwrap();
                     let expires = (rng.below(3) == 0).then_some(UnixMillis(count));
                     let header = header(count, &vec![7; len], expires);
-                    headers.note_found(address, &header.borrowed());
+                    headers.note(address, &header.borrowed());
                     let is_short = header.len() <= 56;
                     noted.remove(&address);
                     noted.extend(is_short.then_some((address, count)));
@@ -281,7 +277,7 @@ mod tests {
     #[test]
     fn nothing_is_kept_in_no_memory() {
         let headers = Headers::new(0);
-        headers.note_found(Address::MIN, &header(1, b"key", None).borrowed());
+        headers.note(Address::MIN, &header(1, b"key", None).borrowed());
         headers.forget(Address::MIN);
         assert!(!headers.has(Address::MIN));
     }

@@ -227,7 +227,7 @@ impl Store {
                 record.ok_or(Error::Unrecovered)?.header
             }
         };
-        self.log.headers.note_found(address, &header.borrowed());
+        self.log.headers.note(address, &header.borrowed());
         self.missed_header(address);
         Ok(found(&header, None))
     }

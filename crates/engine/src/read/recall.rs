@@ -76,7 +76,7 @@ impl Store {
             let key = HashedKey::new(&record.header.key);
             let living = self.index.lookup(record.header.table, key).await;
             if living.contains(&record.address) {
-                self.log.headers.note_found(record.address, &record.header.borrowed());
+                self.log.headers.note(record.address, &record.header.borrowed());
             }
         }
     }
@@ -139,7 +139,7 @@ impl Store {
         read_summary(self.log.layout, &summary, |listed| {
             let address = self.log.address_of(id, &listed);
             if wanted.binary_search(&address).is_ok() {
-                self.log.headers.note_found(address, &listed.header);
+                self.log.headers.note(address, &listed.header);
             }
         });
     }

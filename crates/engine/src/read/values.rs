@@ -1,6 +1,6 @@
 //! Values in memory, by their keys: what was lately written or read need not be read.
 //!
-//! An entry says where the record is that it was made of, and counts only for who comes by that
+//! An entry says where the record is that it was made of, and is used only by a look-up of that
 //! address: the index says which record of a key is the newest. An extent that is filled anew has
 //! another life, and what was noted of its records before is worth nothing.
 
@@ -156,8 +156,8 @@ impl Values {
         Place { address, life }
     }
 
-    /// Notes the value of the record at `address`, which is the newest of its key; without one,
-    /// that what is known of the key is not its newest.
+    /// Notes the value of the record at `address`, which is the newest of its key. Without a value,
+    /// forgets the one before it.
     pub(crate) fn note(&self, address: Address, header: &Header<'_>, value: Option<&Buf>) {
         let Some(mut kept) = self.kept() else { return };
         let slot = slot(header.table, header.key);
@@ -232,7 +232,7 @@ impl Values {
         }
     }
 
-    /// None of the keys of `table` is there any more.
+    /// Forgets the values of `table`, which is dropped.
     pub(crate) fn forget_table(&self, table: TableId) {
         if let Some(mut kept) = self.kept() {
             kept.entries.retain(|_, known| known.table != table);

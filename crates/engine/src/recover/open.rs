@@ -479,7 +479,7 @@ impl Store {
     /// Counts a record that the index now points to.
     fn count_entry(&self, record: &Record) {
         let header = &record.header;
-        self.log.headers.note_found(record.address, &header.borrowed());
+        self.log.headers.note(record.address, &header.borrowed());
         let extent = self.log.page_id(record.address).extent;
         let mut state = self.log.state();
         if header.kind.is_value() {

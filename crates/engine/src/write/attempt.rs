@@ -35,7 +35,7 @@ pub(crate) struct Attempt<'a, 'k> {
     set: WriteSet<'a, 'k>,
     /// There was room, and the members' tables are known.
     has_begun: bool,
-    /// A key space may have been deleted during a wait.
+    /// It has waited, so key spaces may have been deleted since it began.
     has_waited: bool,
     /// Records that did not land have been waited for.
     is_undone: bool,

@@ -15,7 +15,7 @@ pub(crate) struct Pending {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Where it was closed, if its program began there at that instant.
+    /// The reactor that closed it, if the program's times are of that reactor's clock.
     home: Option<u32>,
     closed_at: Nanos,
     landed: Option<Landed>,
