@@ -1,6 +1,7 @@
 use super::Run;
 use crate::counters::Counters;
 use crate::door::Door;
+use crate::hidden::roots;
 use crate::outbox::Outbox;
 use crate::request::{Arg, Request};
 use crate::session::Session;
@@ -96,9 +97,14 @@ fn requests_are_counted_whether_they_wait_or_not() {
             assert_eq!(replies, "$4\r\nfour\r\n$5\r\nthree\r\n$4\r\nfour\r\n$3\r\ntwo\r\n");
             assert!(!waits, "all are in memory");
             assert_eq!(counts(&door), (4, 4, 4));
+            let (replies, waits) = execute(&door, &["GET a", "GET d", "GET d"]).await;
+            assert_eq!((&replies[..], waits), ("$5\r\nthree\r\n$-1\r\n$-1\r\n", false));
+            assert_eq!((counts(&door), door.counters().keyspace_misses()), ((7, 4, 5), 2));
+            door.store().create_key_space(roots(SPACE)).await.unwrap();
             let (replies, waits) = execute(&door, &["GET a", "GET d"]).await;
+            // Only a wait tells whether there is a collection.
             assert_eq!((&replies[..], waits), ("$5\r\nthree\r\n$-1\r\n", true));
-            assert_eq!(counts(&door), (6, 4, 5));
+            assert_eq!((counts(&door), door.counters().keyspace_misses()), ((9, 4, 6), 3));
         });
     }
 }
