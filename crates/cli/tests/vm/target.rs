@@ -1,8 +1,10 @@
 use crate::guest::Guest;
 use rustix::process::{Pid, Signal, kill_process};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -138,16 +140,28 @@ impl Target {
         self.folder = folder;
     }
 
-    /// How many connections to it are established.
+    /// Returns how many connections to it are established. Servers of other tests, which have
+    /// stopped listening, may have connections on a port of the same number.
     pub(crate) fn connections(&self) -> usize {
         const ESTABLISHED: &str = "01";
         let table = fs::read_to_string("/proc/net/tcp").unwrap();
-        let own = format!("0100007F:{:04X}", self.port);
+        let (own, sockets) = (format!("0100007F:{:04X}", self.port), self.sockets());
         let is_own = |line: &&str| {
             let fields: Vec<_> = line.split_whitespace().collect();
-            fields[1] == own && fields[3] == ESTABLISHED
+            fields[1] == own && fields[3] == ESTABLISHED && sockets.contains(fields[9])
         };
         table.lines().skip(1).filter(is_own).count()
+    }
+
+    /// Returns the inodes of its sockets: see `proc_pid_fd`(5).
+    fn sockets(&self) -> BTreeSet<String> {
+        let open = fs::read_dir(format!("/proc/{}/fd", self.program.id())).unwrap();
+        let links = open.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+        let inode = |link: PathBuf| {
+            let inode = link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?;
+            Some(inode.to_owned())
+        };
+        links.filter_map(inode).collect()
     }
 }
 
