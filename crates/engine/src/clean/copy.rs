@@ -133,7 +133,7 @@ impl Store {
         let mut landed = true;
         let mut turn = Turn::default();
         for moved in moved {
-            turn.took(1).await;
+            turn.took(1, self.is_room_awaited()).await;
             if durable(&moved.copy.pages).await.is_ok() {
                 self.repoint(victim, moved).await;
             } else {
@@ -196,7 +196,9 @@ impl Store {
         id: ExtentId,
         class: Class,
     ) -> Option<Vec<Record>> {
-        self.log.listed_in_turns(id, &self.summary_bytes_of(id, class).await?).await
+        self.log
+            .listed_in_turns(id, &self.summary_bytes_of(id, class).await?, self.is_room_awaited())
+            .await
     }
 
     /// Returns the summary of an extent, if it has one and all of its pages can be read.
@@ -230,7 +232,9 @@ impl Store {
         let mut summary = Vec::with_capacity(bytes);
         for page in pages {
             PageView::new(self.log.layout, &page)?.read_summary(&mut summary)?;
-            clock::give_way().await;
+            if !self.is_room_awaited() {
+                clock::give_way().await;
+            }
         }
         Some(summary)
     }
@@ -321,7 +325,7 @@ impl Store {
         for records in pages {
             let mut of_page = Vec::new();
             for record in records {
-                turn.took(1).await;
+                turn.took(1, self.is_room_awaited()).await;
                 if let Some(kind) = self.kept_as(&record, oldest).await {
                     of_page.push((record, kind));
                 }
@@ -378,7 +382,7 @@ impl Store {
         turn: &mut Turn,
     ) -> Result<(), NoRoom> {
         for (record, kind) in records {
-            turn.took(1).await;
+            turn.took(1, self.is_room_awaited()).await;
             let len = self.log.moved_part(&record, kind);
             let part = page.filter(|_| len > 0);
             let part = part.and_then(|page| page.data_at(record.value_start, len));
@@ -609,14 +613,22 @@ impl Log {
         whole.then_some(records)
     }
 
-    /// As [`Self::listed`], but gives way to other tasks between pages.
-    async fn listed_in_turns(&self, id: ExtentId, summary: &[u8]) -> Option<Vec<Record>> {
+    /// As [`Self::listed`], but gives way to other tasks between pages, unless it `is_urgent`.
+    async fn listed_in_turns(
+        &self,
+        id: ExtentId,
+        summary: &[u8],
+        is_urgent: bool,
+    ) -> Option<Vec<Record>> {
+        if is_urgent {
+            return self.listed(id, summary);
+        }
         let mut records = Vec::with_capacity(summary.len() / header_len(1, None));
         let mut turn = Turn::default();
         for page in ListedPages::checked_in_turns(self.layout, summary).await? {
             let before = records.len();
             page.records(|listed| records.push(self.record(id, &listed)));
-            turn.took(records.len() - before).await;
+            turn.took(records.len() - before, false).await;
         }
         Some(records)
     }

@@ -50,7 +50,7 @@ impl Store {
                             !is_next(&pair[0], &pair[1]) && is_cut(page(&pair[0])..=page(&pair[1]))
                         }));
             is_written.resize(start + batch.len(), !is_torn);
-            turn.took(batch.len()).await;
+            turn.took(batch.len(), self.is_room_awaited()).await;
         }
         if is_written.iter().all(|is_written| *is_written) {
             return records;

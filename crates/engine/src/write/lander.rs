@@ -30,7 +30,7 @@ impl Log {
         let queue = self.media.as_disk().expect("it has pages of this log");
         let mut turn = Turn::default();
         while let Some(end) = self.next_end(extent) {
-            turn.took(1).await;
+            turn.took(1, false).await;
             let mut result = end.map(|end| queue.outcome_or_wait(extent, end));
             if let (Ok(end), Ok(None)) = (end, result) {
                 clock::park(Rank::Array, Stage::Array).await;
