@@ -1,4 +1,4 @@
-//! All pages of an extent in long reads, for whoever checks a whole drive.
+//! Reads all pages of an extent in long reads, to check a whole drive.
 
 use crate::drive::Drive;
 use crate::frame::{DataCrc, Head};
