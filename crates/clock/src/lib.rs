@@ -31,14 +31,15 @@
 //! | a task | `schedule`, `task`, `task_state`, `park`, `timer` |
 //! | the wait for a resource | `queue`, `resource`, `rank`, `class`, `station`, `plane_group` |
 //! | an account of time | `stage`, `account`, `charge`, `trace` |
-//! | several reactors | `monitor`, `inside` |
+//! | several reactors | `monitor`, `inside`, `section` |
 //!
 //! # Guarantees
 //! - Equal inputs give equal runs: ties at one instant break by submission order, or by a seed.
 //! - Resources serve by (class, arrival), or by arrival in a group set to that order. A waiter is
 //!   bypassed at most `BYPASS_MAX` times in a row, and work is suspended at most `SUSPENDS_MAX`
 //!   times.
-//! - A task waits only for a [`Rank`] above all that it holds; anything else panics.
+//! - A task waits only for a [`Rank`] above all that it holds, and in no [`Section`]; anything else
+//!   panics.
 //! - When a schedule runs dry while tasks wait, [`stuck`] names what each waits for.
 //!
 //! # Trusts
@@ -66,6 +67,7 @@ mod rank;
 mod resource;
 mod saved;
 mod schedule;
+mod section;
 mod stage;
 mod station;
 mod station_state;
@@ -97,6 +99,7 @@ pub use schedule::{
     LocalFuture, RemoteWaker, Schedule, Turn, Wall, end_task, install, is_installed, move_on,
     stuck, turn, turn_by_the_wall, uninstall,
 };
+pub use section::Section;
 pub use stage::{Stage, Stages};
 pub use station::{Load, Operate, Station};
 pub use station_state::Suspension;
