@@ -8,8 +8,6 @@
 use crate::blocks::{Segments, cut_with};
 use crate::packed::{HEAD_BYTES, spare, word};
 use base::Buf;
-use std::io::Write;
-use std::iter::repeat_n;
 use std::sync::Arc;
 
 const FLAT: u32 = 1 << 30;
@@ -22,16 +20,14 @@ pub(crate) const VALUE_BYTES_MAX: u32 = 512;
 pub(crate) fn flatten(spare: &[u8], data: &[Buf]) -> Option<Arc<[u8]>> {
     let front_len = data.first()?.len();
     let data_bytes = data.iter().map(Buf::len).sum::<u32>() as usize;
-    let mut page: Arc<[u8]> = repeat_n(0, HEAD_BYTES + spare.len() + data_bytes).collect();
-    let mut rest = Arc::get_mut(&mut page).expect("nobody else has it yet");
-    let mut put = |bytes: &[u8]| rest.write_all(bytes).expect("there is room");
-    put(&u32::try_from(spare.len()).ok()?.to_le_bytes());
-    put(&(front_len | FLAT).to_le_bytes());
-    put(spare);
+    let mut page = Vec::with_capacity(HEAD_BYTES + spare.len() + data_bytes);
+    page.extend_from_slice(&u32::try_from(spare.len()).ok()?.to_le_bytes());
+    page.extend_from_slice(&(front_len | FLAT).to_le_bytes());
+    page.extend_from_slice(spare);
     for segment in data {
-        put(segment.bytes()?);
+        page.extend_from_slice(segment.bytes()?);
     }
-    Some(page)
+    Some(page.into())
 }
 
 /// Whether a page in one piece of memory is one of these.
