@@ -14,11 +14,11 @@
 //! The store: one task at a time changes the entry of a key.
 //!
 //! # Not here
-//! Low memory: `hash` keeps 38 bits of a key instead of all of it. It also has 64 locks, this index
-//! one.
+//! Low memory: `hash` keeps 38 bits of a key instead of all of it. Its entries lie in the lanes of
+//! the store, behind 64 locks; this index has one lock of its own.
 
 use base::Key;
-use engine::{Address, Answer, Candidates, HashedKey, Index, TableId};
+use engine::{Address, Answer, Candidates, HashedKey, Index, IndexEntry, Lane, TableId};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Unbounded};
@@ -67,7 +67,12 @@ impl BTreeIndex {
 }
 
 impl Index for BTreeIndex {
-    fn lookup<'a>(&'a self, table: TableId, key: HashedKey<'a>) -> Answer<'a, Candidates> {
+    fn lookup<'a>(
+        &'a self,
+        _: &mut Lane,
+        table: TableId,
+        key: HashedKey<'a>,
+    ) -> Answer<'a, Candidates> {
         let all = (key.key.clone(), Address::MIN)..=(key.key.clone(), Address::MAX);
         let tables = self.tables();
         let Some(table) = tables.get(&table) else { return Answer::now(Candidates::new()) };
@@ -75,32 +80,32 @@ impl Index for BTreeIndex {
     }
 
     /// Does nothing: the path through a tree is known only after walking it.
-    fn prefetch(&self, _: TableId, _: HashedKey<'_>) {}
+    fn prefetch(&self, _: &mut Lane, _: TableId, _: HashedKey<'_>) {}
 
-    fn insert<'a>(&'a self, table: TableId, key: HashedKey<'a>, new: Address) -> Answer<'a, ()> {
+    fn insert(&self, _: &mut Lane, table: TableId, key: HashedKey<'_>, new: Address) {
         self.tables().entry(table).or_default().insert(key.key, new);
-        Answer::now(())
     }
 
-    fn replace<'a>(
-        &'a self,
+    fn replace(
+        &self,
+        _: &mut Lane,
         table: TableId,
-        key: HashedKey<'a>,
+        key: HashedKey<'_>,
         old: Address,
         new: Address,
-    ) -> Answer<'a, bool> {
+    ) -> bool {
         let mut tables = self.tables();
-        let Some(table) = tables.get_mut(&table) else { return Answer::now(false) };
+        let Some(table) = tables.get_mut(&table) else { return false };
         let found = table.remove(key.key, old);
         if found {
             table.insert(key.key, new);
         }
-        Answer::now(found)
+        found
     }
 
-    fn remove<'a>(&'a self, table: TableId, key: HashedKey<'a>, old: Address) -> Answer<'a, bool> {
+    fn remove(&self, _: &mut Lane, table: TableId, key: HashedKey<'_>, old: Address) -> bool {
         let mut tables = self.tables();
-        Answer::now(tables.get_mut(&table).is_some_and(|table| table.remove(key.key, old)))
+        tables.get_mut(&table).is_some_and(|table| table.remove(key.key, old))
     }
 
     fn scan<'a>(
@@ -108,7 +113,7 @@ impl Index for BTreeIndex {
         table: TableId,
         from: Option<HashedKey<'a>>,
         limit: usize,
-    ) -> Answer<'a, Vec<Address>> {
+    ) -> Answer<'a, Vec<IndexEntry>> {
         let start = from.map_or(Unbounded, |from| Excluded((from.key.clone(), Address::MAX)));
         let tables = self.tables();
         let Some(table) = tables.get(&table) else { return Answer::now(Vec::new()) };
@@ -117,7 +122,7 @@ impl Index for BTreeIndex {
             if found.len() >= limit && last != Some(key) {
                 break;
             }
-            found.push(*address);
+            found.push(IndexEntry { hash: key.hash(), address: *address });
             last = Some(key);
         }
         Answer::now(found)

@@ -6,16 +6,17 @@ pub(crate) mod survivors;
 pub(crate) mod tables;
 
 use crate::error::Error;
-use crate::format::address::Address;
+use crate::format::address::{Address, Candidates};
+use crate::hashed_key::HashedKey;
 use crate::index::survivors::Survivors;
 use crate::index::tables::Tables;
 use crate::key_space::TableId;
+use crate::lane::{Lane, Lanes};
 use crate::write::permit::Permit;
 use base::Key;
 use clock::LocalFuture;
 use media::{ExtentId, Shape};
 use serde::{Deserialize, Serialize};
-use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::future::{Future, ready};
@@ -46,12 +47,6 @@ impl<T> Answer<'_, T> {
             Self::Later(_) => None,
         }
     }
-
-    /// Returns the answer for a loaded key, which is always known.
-    #[inline]
-    pub(crate) fn when_loaded(self) -> T {
-        self.at_once().expect("a loaded key's entries are known and changed at once")
-    }
 }
 
 impl<T: Unpin> Future for Answer<'_, T> {
@@ -72,35 +67,17 @@ impl<T> std::fmt::Debug for Answer<'_, T> {
     }
 }
 
-/// A key with its hash, which is computed once for each command.
-#[derive(Clone, Copy, Debug)]
-pub struct HashedKey<'a> {
-    /// XXH3 of the key.
+/// An entry of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexEntry {
+    /// The bits of the key's hash that the index keeps, and zeros below them.
     pub hash: u64,
-    /// The key.
-    pub key: &'a Key,
+    /// The address of the key's record.
+    pub address: Address,
 }
-
-impl<'a> HashedKey<'a> {
-    /// Hashes `key`.
-    #[inline]
-    pub fn new(key: &'a Key) -> Self {
-        Self { hash: key.hash(), key }
-    }
-}
-
-impl<'a> From<&'a Key> for HashedKey<'a> {
-    #[inline]
-    fn from(key: &'a Key) -> Self {
-        Self::new(key)
-    }
-}
-
-/// Addresses where a key's record may lie. The record holds the key, so the reader can check it.
-pub type Candidates = SmallVec<[Address; 2]>;
 
 /// The result of [`Index::entries_from`].
-pub type EntriesFrom = (Vec<Address>, Option<u64>);
+pub type EntriesFrom = (Vec<IndexEntry>, Option<u64>);
 
 /// The parameters of an index. A parameter that an index does not need is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -146,8 +123,8 @@ pub struct Saved {
 ///
 /// # In memory or not
 /// An index that holds every entry in memory needs none of the functions from [`Self::attach`] on:
-/// their defaults say so. One that keeps table pages on the medium gets [`Tables`] to write and
-/// read them, and works like this:
+/// their defaults say so, and the store asks for no permit. One that keeps table pages on the
+/// medium ([`Self::table_extents`]) gets [`Tables`] to write and read them, and works like this:
 /// - A task that is to change an entry takes a [`Permit`] before the key's latch, and loads the
 ///   entry's page under the latch. Until the permit drops, that page stays in memory.
 /// - Its pages lie in extents of their own ([`media::Stream::Index`]), of which
@@ -167,12 +144,13 @@ pub struct Saved {
 ///   one that has none is empty. A table that was dropped does not come back.
 ///
 /// # What an index sees to
-/// - Tasks share it. What changes is behind locks of its own, never held over an await.
+/// - Tasks share it. What is known of a key and changes lies in the key's [`Lane`], which the
+///   caller has locked; the rest is behind locks of its own, never held over an await.
 /// - An answer is true at the instant at which it is given, also when it took time to find: the
 ///   store keeps the extents of these addresses from being reset from that instant on.
-/// - [`Self::insert`], [`Self::replace`] and [`Self::remove`] answer [`Answer::Now`], once the key
-///   is loaded. A record and its entry are one step to everyone else; what is known of tombstones
-///   and of dropped tables rests on that (`docs/decisions/0011-what-an-index-must-do.md`).
+/// - [`Self::insert`], [`Self::replace`] and [`Self::remove`] take no time: the key is loaded. A
+///   record and its entry are one step to everyone else; what is known of tombstones and of dropped
+///   tables rests on that (`docs/decisions/0011-what-an-index-must-do.md`).
 /// - [`Self::lookup`] and [`Self::scan`] may take time on the device's clock, but answer at once
 ///   for a key that is loaded. Otherwise the caller holds nothing, so they may wait for whatever
 ///   they need. [`Self::load`] is called under the key's latch: it waits for dies and channels
@@ -181,26 +159,32 @@ pub struct Saved {
 ///   seed or on a wall clock.
 pub trait Index: Send + Sync {
     /// Returns the addresses of `key`'s entries, and maybe of others, the likeliest first.
-    fn lookup<'a>(&'a self, table: TableId, key: HashedKey<'a>) -> Answer<'a, Candidates>;
+    fn lookup<'a>(
+        &'a self,
+        lane: &mut Lane,
+        table: TableId,
+        key: HashedKey<'a>,
+    ) -> Answer<'a, Candidates>;
 
     /// Prefetches the memory that a lookup of `key` will touch. May do nothing.
-    fn prefetch(&self, table: TableId, key: HashedKey<'_>);
+    fn prefetch(&self, lane: &mut Lane, table: TableId, key: HashedKey<'_>);
 
     /// Adds an entry, beside any that the key has.
-    fn insert<'a>(&'a self, table: TableId, key: HashedKey<'a>, new: Address) -> Answer<'a, ()>;
+    fn insert(&self, lane: &mut Lane, table: TableId, key: HashedKey<'_>, new: Address);
 
     /// Points the key's entry at `old` to `new`. False, and no change, when there is no such entry:
     /// that is how the cleaner learns that a store was there before it.
-    fn replace<'a>(
-        &'a self,
+    fn replace(
+        &self,
+        lane: &mut Lane,
         table: TableId,
-        key: HashedKey<'a>,
+        key: HashedKey<'_>,
         old: Address,
         new: Address,
-    ) -> Answer<'a, bool>;
+    ) -> bool;
 
     /// Removes the key's entry at `old`. False, and no change, when there is no such entry.
-    fn remove<'a>(&'a self, table: TableId, key: HashedKey<'a>, old: Address) -> Answer<'a, bool>;
+    fn remove(&self, lane: &mut Lane, table: TableId, key: HashedKey<'_>, old: Address) -> bool;
 
     /// Returns the entries of the next keys after `from`, or of the first keys without it: at least
     /// `limit` entries, or all that are left. `from` need not have an entry.
@@ -214,12 +198,11 @@ pub trait Index: Send + Sync {
         table: TableId,
         from: Option<HashedKey<'a>>,
         limit: usize,
-    ) -> Answer<'a, Vec<Address>>;
+    ) -> Answer<'a, Vec<IndexEntry>>;
 
-    /// Returns the addresses of the entries whose hashes are at least `from`, in the order of
-    /// hashes: at least `limit` of them, or all that are left. With them the least hash that may
-    /// come after them, or `None` at the end. Entries whose hashes the index cannot tell apart come
-    /// together.
+    /// Returns the entries whose hashes are at least `from`, in the order of hashes: at least
+    /// `limit` of them, or all that are left. With them the least hash that may come after them, or
+    /// `None` at the end. Entries whose hashes the index cannot tell apart come together.
     ///
     /// An index that has another order, or reads the medium for its entries, returns `None`.
     fn entries_from(&self, _: TableId, _from: u64, _limit: usize) -> Option<EntriesFrom> {
@@ -342,5 +325,5 @@ pub trait Index: Send + Sync {
     }
 }
 
-/// Makes an empty index.
-pub type MakeIndex = fn(&IndexConfig) -> Box<dyn Index>;
+/// Makes an empty index over empty lanes, which are its store's.
+pub type MakeIndex = fn(&IndexConfig, &Arc<Lanes>) -> Box<dyn Index>;

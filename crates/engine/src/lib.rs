@@ -2,9 +2,9 @@
 //!
 //! # How it works
 //! 1. Every write is a `WriteSet` of 1 to n changes that happen together or not at all: a store, a
-//!    delete, a conditional store, a batch. `Attempt::advance` does all of it that needs no wait:
-//!    space, latches, the present records, conditions, the append to the log, the index. Otherwise
-//!    it returns a `Need`; the caller awaits that and calls it again.
+//!    delete, a conditional store, a batch. `Attempt::advance` locks the keys' [`Lanes`] and does
+//!    all that needs no wait: space, latches, the present records, conditions, the append to the
+//!    log, the index. Otherwise it returns a `Need`; the caller awaits that and calls it again.
 //! 2. [`Store::begin_put`] calls `advance` once, and returns what it has reached. [`Store::put`],
 //!    [`Store::delete`] and [`Store::write_batch`] use `Store::write`, which awaits each need.
 //! 3. A write in the log and in the index is a [`Landing`]. [`Store::landed`] waits until its pages
@@ -20,13 +20,14 @@
 //! | to follow | read, in this order |
 //! |---|---|
 //! | a write | `write`, `write/set`, `write/change`, `write/attempt`, `write/landing` |
-//! | what it waits for | `write/room`, `write/entry`, `write/permit`, `write/latch` |
+//! | what is known of a key | `lane`: `latches`, `entries`, `headers`, `values` |
+//! | what a write waits for | `write/room`, `write/entry`, `write/permit`, `write/latch` |
 //! | its record | `write/append`, `log`, `format/page_builder`, `format/layout`, `format/record` |
 //! | the log's state | `log`, `log/state` and its parts in `log`, `extent` |
 //! | its end | `write/landing`, `write/pending`, `write/undo` |
 //! | a batch | `write/batch`, `write/size`, `write/attempt`, `recover/torn` |
 //! | a read | `read/get`, `read/look_up`, `log`, `format/page_view`, `format/mend` |
-//! | memory that saves reads | `read/headers`, `read/values`, `read/recall` |
+//! | memory that saves reads | `lane/headers`, `lane/values`, `read/recall` |
 //! | the index | `index`, `index/hash`; on flash `index/cached_hash`, `index/tables` |
 //! | listing keys | `read/list`, `read/walk`, `read/key_pass`, `read/key_window` |
 //! | cleaning | `clean/cleaner`, `clean/cleaning`, `clean/copy`, `clean/expiring` |
@@ -56,9 +57,11 @@ mod counters;
 mod error;
 mod extent;
 mod format;
+mod hashed_key;
 mod index;
 mod inline_list;
 mod key_space;
+mod lane;
 mod lifetime;
 mod log;
 mod read;
@@ -76,20 +79,22 @@ pub use config::Config;
 pub use counters::{Counts, Usage};
 pub use error::Error;
 pub use extent::Live;
-pub use format::address::Address;
+pub use format::address::{Address, Candidates};
+pub use hashed_key::HashedKey;
 pub use index::cached_hash::CachedHashIndex;
 pub use index::hash::HashIndex;
 pub use index::survivors::Survivors;
 pub use index::tables::{TableExtent, TablePageName, Tables};
 pub use index::{
-    Answer, Candidates, EntriesFrom, HashedKey, Index, IndexConfig, IndexCounts, MakeIndex, Saved,
+    Answer, EntriesFrom, Index, IndexConfig, IndexCounts, IndexEntry, MakeIndex, Saved,
 };
 pub use key_space::{KeySpaceId, TableId};
+pub use lane::values::CacheCounts;
+pub use lane::{Lane, Lanes, Locked};
 pub use lifetime::Lifetime;
 pub use log::SPARE_EXTENTS_MIN;
 pub use read::get::{KeyFacts, Retrieved};
 pub use read::list::{Iteration, KeyFilter};
-pub use read::values::CacheCounts;
 pub use read::walk::Walked;
 pub use recover::checkpoint::Checkpointed;
 pub use recover::open::{How, Recovery};

@@ -25,9 +25,9 @@ use crate::extent::Extents;
 use crate::format::address::{Address, PageNumber};
 use crate::format::layout::Layout;
 use crate::format::record::Sequence;
-use crate::read::headers::Headers;
+use crate::lane::Lanes;
+use crate::lane::values::Lives;
 use crate::read::key_window::KeyWindows;
-use crate::read::values::Values;
 use crate::write::pending::Pending;
 use base::Buf;
 pub(crate) use copies::Copies;
@@ -48,8 +48,8 @@ pub(crate) struct Log {
     pub(crate) media: Arc<dyn Media>,
     pub(crate) shape: Shape,
     pub(crate) layout: Layout,
-    pub(crate) headers: Headers,
-    pub(crate) values: Values,
+    pub(crate) lanes: Arc<Lanes>,
+    pub(crate) lives: Arc<Lives>,
     pub(crate) windows: KeyWindows,
     /// Hosts are answered before their pages have landed.
     pub(crate) answers_early: bool,
@@ -63,6 +63,7 @@ pub(crate) struct Log {
 #[derive(Debug)]
 pub(crate) struct Appended {
     pub(crate) address: Address,
+    pub(crate) sequence: Sequence,
     pub(crate) pages: SmallVec<[Arc<Pending>; 1]>,
 }
 
@@ -75,8 +76,8 @@ impl Log {
             shape,
             layout: Layout::new(&shape).vouched(media.vouches_for_headers()),
             media,
-            headers: Headers::new(0),
-            values: Values::new(0, &shape),
+            lanes: Arc::default(),
+            lives: Arc::new(Lives::new(&shape)),
             windows: KeyWindows::new(0),
             answers_early: false,
             decisions: AtomicU64::new(0),

@@ -5,17 +5,19 @@ use crate::config::Config;
 use crate::counters::{Counters, Usage};
 use crate::error::Error;
 use crate::extent::{Extents, Live};
+use crate::format::address::Candidates;
 use crate::format::record::Sequence;
+use crate::hashed_key::HashedKey;
 use crate::index::tables::Tables;
-use crate::index::{HashedKey, Index, IndexCounts};
+use crate::index::{Answer, Index, IndexCounts};
 use crate::key_space::{KeySpaceId, KeySpaces, TableId};
+use crate::lane::Lanes;
+use crate::lane::values::{CacheCounts, Values};
 use crate::lifetime::{Before, Lifetime};
 use crate::log::{Log, SPARE_EXTENTS_MIN};
-use crate::read::headers::Headers;
 use crate::read::key_window::KeyWindows;
-use crate::read::values::{CacheCounts, Values};
-use crate::write::latch::Latches;
 use crate::write::pending::durable;
+use base::limits::LANES;
 use media::{Media, OnDisk, Traffic};
 use std::sync::Arc;
 
@@ -27,13 +29,15 @@ pub struct Store {
     pub(crate) log: Arc<Log>,
     pub(crate) index: Box<dyn Index>,
     pub(crate) tables: Arc<Tables>,
-    pub(crate) latches: Latches,
+    pub(crate) lanes: Arc<Lanes>,
     pub(crate) config: Config,
     pub(crate) cleaner: Cleaner,
     pub(crate) counters: Counters,
     pub(crate) before: Before,
     pub(crate) spaces: KeySpaces,
     pub(crate) scrubber: Scrubber,
+    /// The index keeps tables on the medium: its entries are loaded before they change.
+    pub(crate) keeps_tables: bool,
     /// See [`Self::value_bytes_max`].
     value_bytes_max: u32,
 }
@@ -54,10 +58,12 @@ impl Store {
 
     pub(crate) fn new(mut log: Log, config: Config) -> Arc<Self> {
         log.answers_early = config.ack != Ack::Program;
-        log.headers = Headers::new(config.headers_bytes);
-        log.values = Values::new(config.cache_bytes, &log.shape);
+        let values_bytes = config.cache_bytes / LANES as u64;
+        let values = || (values_bytes > 0).then(|| Values::new(values_bytes, log.lives.clone()));
+        let lanes = Arc::new(Lanes::new(config.headers_bytes, values));
+        log.lanes = lanes.clone();
         log.windows = KeyWindows::new(config.headers_bytes);
-        let index = (config.index)(&config.index_config);
+        let index = (config.index)(&config.index_config, &lanes);
         let table_extents = index.table_extents(&log.shape);
         log.state().space.keep(table_extents);
         let spare = SPARE_EXTENTS_MIN + table_extents;
@@ -74,13 +80,14 @@ impl Store {
             log,
             index,
             tables,
-            latches: Latches::default(),
+            lanes,
             config,
             cleaner: Cleaner::new(config.seed, config.group),
             counters: Counters::default(),
             before: Before::default(),
             spaces: KeySpaces::default(),
             scrubber: Scrubber::default(),
+            keeps_tables: table_extents > 0,
             value_bytes_max,
         });
         let weak = Arc::downgrade(&store);
@@ -114,12 +121,12 @@ impl Store {
     #[inline]
     pub fn expect<'a>(&self, space: KeySpaceId, key: impl Into<HashedKey<'a>>) {
         if let Ok(table) = self.table(space) {
-            self.index.prefetch(table, key.into());
+            let key = key.into();
+            self.index.prefetch(self.lanes.lock(key.hash).of(key.hash), table, key);
         }
     }
 
-    /// Prefetches the header of the record that the index has for `key`, for a write that follows.
-    /// [`Self::expect`] was called before.
+    /// As [`Self::expect`], and prefetches the header of the key's record, for a write.
     #[inline]
     pub fn expect_write<'a>(&self, space: KeySpaceId, key: impl Into<HashedKey<'a>>) {
         if let Ok(table) = self.table(space) {
@@ -128,13 +135,27 @@ impl Store {
     }
 
     pub(crate) fn expect_write_in(&self, table: TableId, key: HashedKey<'_>) {
-        if self.log.headers.room() == 0 {
-            return;
+        let mut lanes = self.lanes.lock(key.hash);
+        let lane = lanes.of(key.hash);
+        self.index.prefetch(lane, table, key);
+        lane.headers.prefetch(key.hash);
+    }
+
+    /// Prefetches the headers that are known of records whose keys have this hash.
+    #[inline]
+    pub(crate) fn expect_header(&self, hash: u64) {
+        if self.lanes.headers_max() > 0 {
+            self.lanes.lock(hash).of(hash).headers.prefetch(hash);
         }
-        // An index that has to read first is not asked twice.
-        if let Some(candidates) = self.index.lookup(table, key).at_once() {
-            candidates.iter().for_each(|at| self.log.headers.prefetch(*at));
-        }
+    }
+
+    /// Returns the index's candidates for `key`.
+    pub(crate) fn lookup<'a>(
+        &'a self,
+        table: TableId,
+        key: HashedKey<'a>,
+    ) -> Answer<'a, Candidates> {
+        self.index.lookup(self.lanes.lock(key.hash).of(key.hash), table, key)
     }
 
     /// Returns the longest value that fits this medium, in bytes: 2 MiB where an extent holds that
@@ -163,7 +184,7 @@ impl Store {
 
     /// Returns the counts of the cache of values.
     pub fn cache_counts(&self) -> CacheCounts {
-        self.log.values.counts()
+        self.lanes.value_counts()
     }
 
     /// Returns the store's counters since it was opened.

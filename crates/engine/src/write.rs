@@ -28,7 +28,7 @@ pub(crate) mod undo;
 
 use crate::ack::Ack;
 use crate::error::Error;
-use crate::index::HashedKey;
+use crate::hashed_key::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
 use crate::read::look_up::Found;
 use crate::store::Store;

@@ -82,7 +82,7 @@ pub(crate) async fn store(group: Group) -> Arc<Store> {
         capacity_bytes: CAPACITY,
         ack: Ack::Program,
         victims: Victims::Greedy,
-        index: |_| Box::new(HashIndex::default()),
+        index: |_, lanes| Box::new(HashIndex::new(lanes)),
         index_config: IndexConfig::default(),
         checkpoint_bytes: 0,
         headers_bytes: 0,

@@ -81,7 +81,12 @@ impl Run {
             Some(_) => return false,
             None => {
                 let hash = key.hash();
-                store.expect(session.space(), HashedKey { hash, key: &key });
+                let (space, hashed) = (session.space(), HashedKey { hash, key: &key });
+                if is_set {
+                    store.expect_write(space, hashed)
+                } else {
+                    store.expect(space, hashed)
+                }
                 if at == 0 {
                     self.steps.reserve_exact(if request.is_last { 1 } else { RUN_MAX });
                 }
@@ -117,11 +122,8 @@ impl Run {
         let caller = Caller { door: door.clone(), space, client: session.id };
         let began = clock::host_now();
         let mut waiting = Waiting { caller, began, landing: Vec::new(), left: Vec::new() };
-        let staged = if self.stores() {
-            self.stage(door, space, staging)
-        } else {
-            StagedValues::new(staging)
-        };
+        let staged =
+            if self.stores() { self.stage(door, staging) } else { StagedValues::new(staging) };
         for (index, step) in self.steps.iter_mut().enumerate() {
             let hashed = HashedKey { hash: step.hash, key: &step.key };
             let Some(set) = &mut step.set else {
@@ -143,16 +145,12 @@ impl Run {
         (!waiting.landing.is_empty() || !waiting.left.is_empty()).then_some(waiting)
     }
 
-    /// Prepares the values of SETs, and prefetches what the keys hold.
-    fn stage<'a>(&self, door: &Door, space: KeySpaceId, staging: &'a [u8]) -> StagedValues<'a> {
-        let store = door.store();
-        for step in self.steps.iter().filter(|step| step.set.is_some()) {
-            store.expect_write(space, step.hashed());
-        }
+    /// Prepares the values of SETs.
+    fn stage<'a>(&self, door: &Door, staging: &'a [u8]) -> StagedValues<'a> {
         let mut staged = StagedValues::new(staging);
         let ranges = self.steps.iter().filter_map(|step| step.set.as_ref()?.staged());
         door.counters().count_copy(ranges.clone().map(|range| range.len()).sum());
-        if store.answers_early() {
+        if door.store().answers_early() {
             // The values stay in memory only until their page is full. The value cache of a disk
             // would copy each of them once more, to not keep the others.
             staged.share(ranges);
@@ -227,11 +225,6 @@ fn is_plain_set(request: Request<'_>) -> Option<bool> {
 }
 
 impl Step {
-    #[inline]
-    fn hashed(&self) -> HashedKey<'_> {
-        HashedKey { hash: self.hash, key: &self.key }
-    }
-
     /// Moves the step out, and leaves what its reply needs.
     fn take(&mut self) -> Self {
         let (key, set) = (self.key.clone(), self.set.take());

@@ -3,7 +3,9 @@
 use crate::output::Failure;
 use crate::progress::{Bar, Progress, Unit};
 use base::{Key, Rng};
-use engine::{Address, HashedKey, Index, IndexConfig, KeySpaceId, MakeIndex, TableId, Tables};
+use engine::{
+    Address, HashedKey, Index, IndexConfig, KeySpaceId, Lanes, MakeIndex, TableId, Tables,
+};
 use media::{Memory, Shape};
 use reactor::Reactor;
 use std::hint::black_box;
@@ -33,6 +35,7 @@ pub(super) struct IndexCosts {
 /// An index under measurement, and its keys.
 struct Bench {
     index: Box<dyn Index>,
+    lanes: Arc<Lanes>,
     entries: Vec<(Key, Address)>,
     rng: Rng,
     bar: Bar,
@@ -58,8 +61,9 @@ pub(super) fn measure(
     let bar = progress.bar("timing index", Unit::Count);
     // A memory limit is large enough for the whole index: this measures no flash.
     let config = IndexConfig { dram_bytes: 64 * count, keys_max: count };
-    let index = make(&config);
-    let mut bench = Bench { index, entries: entries.collect(), rng: Rng::new(SEED), bar };
+    let lanes = Arc::default();
+    let index = make(&config, &lanes);
+    let mut bench = Bench { index, lanes, entries: entries.collect(), rng: Rng::new(SEED), bar };
     let costs = Reactor::new(None).run(bench.run());
     costs.ok_or_else(|| Failure::Broken("an index does not find what it was given".to_owned()))
 }
@@ -96,8 +100,13 @@ impl Bench {
         for (at, (key, address)) in self.entries.iter().enumerate() {
             let started = Instant::now();
             let key = HashedKey::new(key);
-            let found = self.index.lookup(TABLE, key).await;
-            self.index.insert(TABLE, key, *address).await;
+            let permit = self.index.admit(1).await;
+            self.index.load(TABLE, key, &permit).await;
+            let mut lanes = self.lanes.lock(key.hash);
+            let lane = lanes.of(key.hash);
+            let found = self.index.lookup(lane, TABLE, key).at_once()?;
+            self.index.insert(lane, TABLE, key, *address);
+            drop(lanes);
             times[at] = nanos_since(started);
             // The entry of another key may match too, but not this address.
             if found.contains(address) {
@@ -113,7 +122,11 @@ impl Bench {
         let mut times = vec![0; self.entries.len()];
         for (at, (key, address)) in self.entries.iter().enumerate() {
             let started = Instant::now();
-            let found = self.index.lookup(TABLE, HashedKey::new(key)).await;
+            let key = HashedKey::new(key);
+            let mut lanes = self.lanes.lock(key.hash);
+            let found = self.index.lookup(lanes.of(key.hash), TABLE, key);
+            drop(lanes);
+            let found = found.await;
             times[at] = nanos_since(started);
             if !found.contains(address) {
                 return None;
@@ -131,8 +144,13 @@ impl Bench {
             let new = Address::from_bits(address.to_bits() + count);
             let started = Instant::now();
             let key = HashedKey::new(key);
-            let found = self.index.lookup(TABLE, key).await;
-            let is_replaced = self.index.replace(TABLE, key, *address, new).await;
+            let permit = self.index.admit(1).await;
+            self.index.load(TABLE, key, &permit).await;
+            let mut lanes = self.lanes.lock(key.hash);
+            let lane = lanes.of(key.hash);
+            let found = self.index.lookup(lane, TABLE, key).at_once()?;
+            let is_replaced = self.index.replace(lane, TABLE, key, *address, new);
+            drop(lanes);
             times[at] = nanos_since(started);
             if !(is_replaced && found.contains(address)) {
                 return None;
@@ -191,7 +209,8 @@ mod tests {
     #[test]
     fn every_operation_is_timed() {
         let progress = Progress::new(true);
-        let costs = measure(|_| Box::new(HashIndex::default()), 16, 10_000, progress).unwrap();
+        let costs =
+            measure(|_, lanes| Box::new(HashIndex::new(lanes)), 16, 10_000, progress).unwrap();
         for cost in [costs.read, costs.insert, costs.overwrite] {
             // Hashing 16 bytes and reading a table takes nanoseconds, well below a second.
             assert!(cost.mean > 1.0 && cost.mean < 1e9 && cost.p99 > 0.0, "{cost:?}");
@@ -200,8 +219,10 @@ mod tests {
 
     #[test]
     fn an_index_that_forgets_is_found_out() {
+        let lanes = Arc::default();
         let mut bench = Bench {
-            index: Box::new(HashIndex::default()),
+            index: Box::new(HashIndex::new(&lanes)),
+            lanes,
             entries: vec![(Key::new(b"key").unwrap(), Address::from_bits(1))],
             rng: Rng::new(1),
             bar: Progress::new(true).bar("timing index", Unit::Count),

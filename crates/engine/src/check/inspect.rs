@@ -5,7 +5,7 @@ use crate::extent::Live;
 use crate::format::layout::PageKind;
 use crate::format::page_view::PageView;
 use crate::format::record::{Kind, Sequence};
-use crate::index::HashedKey;
+use crate::hashed_key::HashedKey;
 use crate::key_space::KeySpaceId;
 use crate::recover::listing::Record;
 use crate::store::Store;
@@ -154,7 +154,7 @@ impl Store {
     async fn record_facts(&self, record: Record, head: Option<u32>) -> RecordFacts {
         let header = &record.header;
         let key = HashedKey::new(&header.key);
-        let found = self.index.lookup(header.table, key).await;
+        let found = self.lookup(header.table, key).await;
         let Sequence(count) = header.sequence;
         RecordFacts {
             kind: match header.kind {

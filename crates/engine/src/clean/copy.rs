@@ -16,10 +16,10 @@ use crate::clean::turn::Turn;
 use crate::format::address::{Address, PageNumber};
 use crate::format::mend::readable;
 use crate::format::page_view::PageView;
-use crate::format::record::{InBatch, Kind, Sequence, header_len};
+use crate::format::record::{Header, InBatch, Kind, Sequence, header_len};
 use crate::format::record::{NewRecord, OwnedHeader};
 use crate::format::summary::{Listed, ListedPages, read_summary};
-use crate::index::HashedKey;
+use crate::hashed_key::HashedKey;
 use crate::log::{Appended, Log, NoRoom};
 use crate::recover::listing::Record;
 use crate::recover::listing::Replay;
@@ -111,7 +111,7 @@ impl Store {
     /// land. Where entries come from the medium many are moved side by side, in the order of
     /// hashes, so that those of a table page follow each other.
     async fn repoint_all(self: &Arc<Self>, victim: ExtentId, moved: Vec<Vec<Moved>>) -> bool {
-        if self.index.table_extents(&self.log.shape) == 0 {
+        if !self.keeps_tables {
             let mut landed = true;
             for part in moved {
                 landed &= self.clone().repoint_some(victim, part).await;
@@ -455,7 +455,7 @@ impl Store {
         let hides = Sequence(oldest) < header.sequence;
         if header.kind == Kind::Tombstone {
             let _entry = self.enter(header.table, key).await;
-            self.remove_tombstone(header.table, key, record.address).await;
+            self.remove_tombstone(header.table, key, record.address);
             let extent = self.log.page_id(record.address).extent;
             let needless =
                 self.log.state().extents.get(extent).needless().contains(&record.address);
@@ -471,27 +471,28 @@ impl Store {
             return Some(Kind::Tombstone);
         }
         let _entry = self.enter(header.table, key).await;
-        self.end_expired(record).await;
+        self.end_expired(record);
         None
     }
 
     async fn is_indexed(&self, record: &Record) -> bool {
         let header = &record.header;
         let key = HashedKey::new(&header.key);
-        if self.index.lookup(header.table, key).await.contains(&record.address) {
+        if self.lookup(header.table, key).await.contains(&record.address) {
             return true;
         }
         // A store that has appended this record may be about to index it.
         let _entry = self.enter(header.table, key).await;
-        self.index.lookup(header.table, key).await.contains(&record.address)
+        self.lookup(header.table, key).await.contains(&record.address)
     }
 
     /// Takes an expired value out of the index, unless a store has replaced it. The caller holds
     /// the right to change the key's entry.
-    async fn end_expired(&self, record: &Record) {
+    fn end_expired(&self, record: &Record) {
         let header = &record.header;
         let key = HashedKey::new(&header.key);
-        if self.index.remove(header.table, key, record.address).await {
+        let mut lanes = self.lanes.lock(key.hash);
+        if self.index.remove(lanes.of(key.hash), header.table, key, record.address) {
             let extent = self.log.page_id(record.address).extent;
             self.note_left(record);
             let key_len = header.key.as_bytes().len();
@@ -511,7 +512,7 @@ impl Store {
 
     /// Notes that the index no longer points to the record, though it is the newest of its key.
     fn note_left(&self, record: &Record) {
-        if self.index.table_extents(&self.log.shape) > 0 {
+        if self.keeps_tables {
             let extent = self.log.page_id(record.address).extent;
             self.log.state().extents.get(extent).left.insert(record.address);
         }
@@ -526,11 +527,21 @@ impl Store {
         let key = HashedKey::new(&header.key);
         let _entry = self.enter(header.table, key).await;
         if kind == Kind::Tombstone {
-            self.end_expired(&record).await;
-        } else if self.index.replace(header.table, key, record.address, copy.address).await {
+            return self.end_expired(&record);
+        }
+        let mut lanes = self.lanes.lock(key.hash);
+        let lane = lanes.of(key.hash);
+        if self.index.replace(lane, header.table, key, record.address, copy.address) {
             self.note_left(&record);
-            self.log.headers.forget(record.address);
-            self.log.values.moved(header.table, &header.key, record.address, copy.address);
+            let is_lost = kind != header.kind;
+            let value_len = if is_lost { 0 } else { header.value_len };
+            let value_crc = if is_lost { 0 } else { header.value_crc };
+            let batch = InBatch::default();
+            let moved = Header { kind, value_len, value_crc, batch, ..header.borrowed() };
+            lane.headers.note(key.hash, Some(record.address), copy.address, &moved);
+            if let Some(values) = &mut lane.values {
+                values.moved(header.table, key, record.address, copy.address);
+            }
             let mut state = self.log.state();
             let to = self.log.page_id(copy.address).extent;
             let key_len = header.key.as_bytes().len();

@@ -3,7 +3,7 @@
 use crate::clean::expiring::ExpiringCounts;
 use crate::error::Error;
 use crate::format::address::Address;
-use crate::index::HashedKey;
+use crate::hashed_key::HashedKey;
 use crate::key_space::KeySpaceId;
 use crate::recover::listing::{Record, Replay};
 use crate::store::Store;
@@ -44,14 +44,16 @@ impl Store {
 
     /// Counts those of the next records of an extent that live and expire.
     fn count_expiring_records(&self, extent: ExtentId, records: &[Record]) {
-        let mut state = self.log.state();
         for record in records {
             let (header, at) = (&record.header, record.address);
             let key = HashedKey::new(&header.key);
+            let mut lanes = self.lanes.lock(key.hash);
+            let found = self.index.lookup(lanes.of(key.hash), header.table, key);
+            let lives = found.at_once().is_some_and(|found| found.contains(&at));
+            let mut state = self.log.state();
             if let Some(date) = header.expires
                 && header.kind.is_value()
-                && let Some(found) = self.index.lookup(header.table, key).at_once()
-                && found.contains(&at)
+                && lives
             {
                 state.live.expiring.add(header.table, date);
             }
@@ -62,7 +64,7 @@ impl Store {
     /// Returns the next extent whose values that expire are to be counted. An index that has to
     /// read the medium is not asked for them.
     fn next_uncounted(&self) -> Option<ExtentId> {
-        if !self.index.is_by_hash() || self.index.table_extents(&self.log.shape) > 0 {
+        if !self.index.is_by_hash() || self.keeps_tables {
             return None;
         }
         let state = self.log.state();

@@ -1,11 +1,15 @@
 use crate::format::record::HEADER_ALIGN;
 use media::{ExtentId, PageId};
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 /// Where a record's header lies, in 48 bits: a page number in 32, and in 16 an offset in the page's
 /// headers, in units of 8 bytes; or, where the record has a frame to itself, how long that is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Address(u64);
+
+/// Addresses where a key's record may lie. The record holds the key, so the reader can check it.
+pub type Candidates = SmallVec<[Address; 2]>;
 
 impl Address {
     /// How many bits an address has.

@@ -214,6 +214,16 @@ pub(crate) struct NewRecord<'a> {
     pub(crate) batch: InBatch,
 }
 
+impl<'a> NewRecord<'a> {
+    /// Returns its header, but for the offset of its value.
+    #[inline]
+    pub(crate) const fn header(&self, sequence: Sequence) -> Header<'a> {
+        let Self { kind, table, key, value, value_crc, expires, batch, .. } = *self;
+        let value_len = value.len();
+        Header { sequence, kind, table, value_len, value_crc, value_offset: 0, expires, batch, key }
+    }
+}
+
 /// A header without its key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HeaderFields {

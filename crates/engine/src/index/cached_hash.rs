@@ -28,11 +28,13 @@ use self::frames::FRAME_BYTES;
 use self::leaf::{ENTRY_BYTES, Leaf, kept};
 use self::state::{Seek, State};
 use crate::error::Error;
-use crate::format::address::Address;
+use crate::format::address::{Address, Candidates};
+use crate::hashed_key::HashedKey;
 use crate::index::survivors::Survivors;
 use crate::index::tables::Tables;
-use crate::index::{Answer, Candidates, HashedKey, Index, IndexConfig, IndexCounts, Saved};
+use crate::index::{Answer, Index, IndexConfig, IndexCounts, IndexEntry, Saved};
 use crate::key_space::TableId;
+use crate::lane::Lane;
 use crate::write::permit::Permit;
 use base::Key;
 use clock::{LocalFuture, Rank, Stage};
@@ -123,31 +125,21 @@ impl CachedHashIndex {
         self.0.state()
     }
 
-    /// Does `change` to the entries of `key` at once if they are loaded; otherwise loads them
-    /// first.
-    fn change<'a, T: 'a>(
-        &'a self,
-        table: TableId,
-        key: HashedKey<'a>,
-        change: impl FnOnce(&mut State, u64) -> T + 'a,
-    ) -> Answer<'a, T> {
-        let hash = kept(key.hash);
-        {
-            let mut state = self.state();
-            if state.is_loaded(table, hash) {
-                return Answer::now(change(&mut state, hash));
-            }
-        }
-        Answer::Later(Box::pin(async move {
-            let permit = self.admit(1).await;
-            self.load(table, key, &permit).await;
-            change(&mut self.state(), hash)
-        }))
+    /// Returns the state for a change of entries with this hash, which are loaded.
+    fn loaded(&self, table: TableId, hash: u64) -> MutexGuard<'_, State> {
+        let state = self.state();
+        assert!(state.is_loaded(table, hash), "entries are loaded before they change");
+        state
     }
 }
 
 impl Index for CachedHashIndex {
-    fn lookup<'a>(&'a self, table: TableId, key: HashedKey<'a>) -> Answer<'a, Candidates> {
+    fn lookup<'a>(
+        &'a self,
+        _: &mut Lane,
+        table: TableId,
+        key: HashedKey<'a>,
+    ) -> Answer<'a, Candidates> {
         let hash = kept(key.hash);
         let mut state = self.state();
         match state.seek(table, hash) {
@@ -164,25 +156,28 @@ impl Index for CachedHashIndex {
     }
 
     /// Does nothing: most lookups read flash.
-    fn prefetch(&self, _: TableId, _: HashedKey<'_>) {}
+    fn prefetch(&self, _: &mut Lane, _: TableId, _: HashedKey<'_>) {}
 
-    fn insert<'a>(&'a self, table: TableId, key: HashedKey<'a>, new: Address) -> Answer<'a, ()> {
-        let frames_max = self.0.frames_max;
-        self.change(table, key, move |state, hash| state.insert(table, hash, new, frames_max))
+    fn insert(&self, _: &mut Lane, table: TableId, key: HashedKey<'_>, new: Address) {
+        let hash = kept(key.hash);
+        self.loaded(table, hash).insert(table, hash, new, self.0.frames_max);
     }
 
-    fn replace<'a>(
-        &'a self,
+    fn replace(
+        &self,
+        _: &mut Lane,
         table: TableId,
-        key: HashedKey<'a>,
+        key: HashedKey<'_>,
         old: Address,
         new: Address,
-    ) -> Answer<'a, bool> {
-        self.change(table, key, move |state, hash| state.replace(table, hash, old, new))
+    ) -> bool {
+        let hash = kept(key.hash);
+        self.loaded(table, hash).replace(table, hash, old, new)
     }
 
-    fn remove<'a>(&'a self, table: TableId, key: HashedKey<'a>, old: Address) -> Answer<'a, bool> {
-        self.change(table, key, move |state, hash| state.remove(table, hash, old))
+    fn remove(&self, _: &mut Lane, table: TableId, key: HashedKey<'_>, old: Address) -> bool {
+        let hash = kept(key.hash);
+        self.loaded(table, hash).remove(table, hash, old)
     }
 
     fn scan<'a>(
@@ -190,7 +185,7 @@ impl Index for CachedHashIndex {
         table: TableId,
         from: Option<HashedKey<'a>>,
         limit: usize,
-    ) -> Answer<'a, Vec<Address>> {
+    ) -> Answer<'a, Vec<IndexEntry>> {
         let from = from.map(|key| kept(key.hash));
         Answer::Later(Box::pin(self.scan_on_flash(table, from, limit)))
     }

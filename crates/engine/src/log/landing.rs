@@ -6,6 +6,7 @@ use crate::ack::Ack;
 use crate::format::page_view::PageView;
 use crate::format::record::Kind;
 use crate::write::pending::Pending;
+use base::checksum::hash64;
 use clock::{Class, Rank, Stage};
 use media::{ExtentId, PageId, Stream};
 use std::sync::Arc;
@@ -13,10 +14,15 @@ use std::sync::atomic::Ordering;
 
 impl Log {
     /// Returns the resource that a host's record with a value of `value_len` bytes lacks, if any.
-    pub(crate) fn shortage(&self, ack: Ack, kind: Kind, value_len: u32) -> Option<Shortage> {
-        let state = self.state();
+    pub(crate) fn shortage(
+        &self,
+        state: &State,
+        ack: Ack,
+        kind: Kind,
+        value_len: u32,
+    ) -> Option<Shortage> {
         if state.frontiers.of(Stream::Host).is_none()
-            && self.free_extents(&state) <= reserve(Stream::Host, kind)
+            && self.free_extents(state) <= reserve(Stream::Host, kind)
         {
             return Some(Shortage::Extent);
         }
@@ -55,17 +61,11 @@ impl Log {
         clock::park(Rank::Free, Stage::Latch).await;
     }
 
-    /// Announces a store that is about to join a page.
-    pub(crate) fn announce(&self) {
-        self.state().buffer.announce();
-    }
-
     /// Notes that an announced store has joined a page, or never will. The last one closes the
     /// page, so that its writers need not wait.
-    pub(crate) fn retract(self: &Arc<Self>) {
-        let mut state = self.state();
+    pub(crate) fn retract(self: &Arc<Self>, state: &mut State) {
         if state.buffer.retract() {
-            self.pad(&mut state, Stream::Host);
+            self.pad(state, Stream::Host);
         }
     }
 
@@ -108,14 +108,20 @@ impl Log {
     }
 
     /// Drops cached headers and values for the page at `at` after its program failed.
-    fn forget_headers(&self, state: &State, at: PageId) {
+    fn forget_headers(&self, at: PageId) {
         let number = self.number(at.extent, at.page);
-        let page = state.unlanded.get(number).and_then(|pages| pages.page());
+        let pages = self.state().unlanded.get(number).cloned();
+        let page = pages.as_ref().and_then(|pages| pages.page());
         let Some(view) = page.and_then(|page| PageView::new(self.layout, page)) else { return };
         for (offset, header) in view.headers(self.layout) {
             let address = self.layout.address(number, offset, header.len(), header.value_len);
-            self.headers.forget(address);
-            self.values.forget(header.table, header.key);
+            let hash = hash64(header.key);
+            let mut lanes = self.lanes.lock(hash);
+            let lane = lanes.of(hash);
+            lane.headers.forget(hash, address);
+            if let Some(values) = &mut lane.values {
+                values.forget(header.table, hash);
+            }
         }
     }
 
@@ -126,12 +132,15 @@ impl Log {
         stream: Stream,
         result: Result<(), media::Error>,
     ) {
-        let mut state = self.state();
-        if result.is_err_and(|error| error != media::Error::PowerLost) && stream != Stream::Index {
-            self.forget_headers(&state, at);
-            self.give_up(&mut state, at, stream);
+        let failed = result.is_err_and(|error| error != media::Error::PowerLost);
+        let failed = failed && stream != Stream::Index;
+        if failed {
+            self.forget_headers(at);
         }
-        let state = &mut *state;
+        let state = &mut *self.state();
+        if failed {
+            self.give_up(state, at, stream);
+        }
         state.unlanded.remove(self.number(at.extent, at.page));
         let extent = state.extents.get(at.extent);
         extent.land_page();

@@ -365,9 +365,9 @@ const FRONTIERS: &[Case] = &[
         log.landed(PageId { extent: HOST, page: 0 }, Stream::Host, Ok(()));
     }),
     ("what was announced is counted", |log| {
-        log.announce();
-        log.retract();
-        log.retract();
+        log.state().buffer.announce();
+        log.retract(&mut log.state());
+        log.retract(&mut log.state());
     }),
 ];
 

@@ -114,12 +114,12 @@ impl Log {
     #[expect(clippy::type_complexity, reason = "it is taken apart at once")]
     pub(crate) fn unlanded_header<T>(
         &self,
+        state: &State,
         address: Address,
         read: impl FnOnce(&Header<'_>) -> T,
     ) -> (Option<(T, Arc<Pending>)>, Option<Arc<[Arc<Pending>]>>) {
-        let state = self.state();
         let unlanded = self
-            .with_unlanded(&state, address, |pages, header, _| Some((read(header), pages.clone())));
+            .with_unlanded(state, address, |pages, header, _| Some((read(header), pages.clone())));
         (unlanded, state.unlanded.batch_of(address))
     }
 

@@ -7,11 +7,12 @@ use crate::format::mend::repaired;
 use crate::format::page_view::PageView;
 use crate::format::record::OwnedHeader;
 use crate::format::record::{Header, Kind, Sequence};
-use crate::index::HashedKey;
+use crate::hashed_key::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
+use crate::lane::Lane;
+use crate::lane::values::CachedValue;
 use crate::log::{OnItsWay, Unlanded, Visit};
 use crate::read::look_up::{Known, Look, first_known};
-use crate::read::values::CachedValue;
 use crate::sabotage::Sabotage;
 use crate::store::Store;
 use crate::write::condition::Version;
@@ -117,8 +118,8 @@ impl Store {
         table: TableId,
         key: HashedKey<'_>,
     ) -> Result<Retrieved, Error> {
-        let now = |address| self.content_now(table, key.key, address);
-        let read = async |visit: &mut Visit<'_>| match self.content(visit, table, key.key).await {
+        let now = |lane: &mut Lane, address| self.content_now(lane, table, key, address);
+        let read = async |visit: &mut Visit<'_>| match self.content(visit, table, key).await {
             Err(Error::Unrecovered) if Sabotage::LostIsAbsent.is_on() => Ok(Look::Absent),
             content => content,
         };
@@ -136,8 +137,10 @@ impl Store {
             Ok(table) => table,
             Err(error) => return Some(Err(error)),
         };
-        let candidates = self.index.lookup(table, key).at_once()?;
-        match first_known(&candidates, |address| self.content_now(table, key.key, address)) {
+        let mut lanes = self.lanes.lock(key.hash);
+        let lane = lanes.of(key.hash);
+        let candidates = self.index.lookup(lane, table, key).at_once()?;
+        match first_known(&candidates, |address| self.content_now(lane, table, key, address)) {
             Known::Is(None) => Some(Err(Error::KeyNotFound)),
             Known::Is(Some(found)) => {
                 self.counters.count_retrieved_bytes(found.value.len());
@@ -249,7 +252,7 @@ impl Store {
     /// Returns the records that the index has for a key, or for one that looks like it, and did not
     /// land.
     async fn failed_of(&self, table: TableId, key: HashedKey<'_>) -> Vec<Address> {
-        let candidates = self.index.lookup(table, key).await;
+        let candidates = self.lookup(table, key).await;
         candidates.into_iter().filter(|at| self.did_not_land(*at)).collect()
     }
 
@@ -272,17 +275,25 @@ impl Store {
 
     /// Returns what the record at `address` says of `key`, if it has landed and all of it is in
     /// memory. Has no await, so the extent is not reset before it returns.
-    fn content_now(&self, table: TableId, key: &Key, address: Address) -> Option<Content> {
+    fn content_now(
+        &self,
+        lane: &mut Lane,
+        table: TableId,
+        key: HashedKey<'_>,
+        address: Address,
+    ) -> Option<Content> {
         if self.log.is_on_its_way(address) {
-            return self.unlanded_content_now(key, address);
+            return self.unlanded_content_now(key.key, address);
         }
-        if let Some(cached) = self.log.values.get_known(table, key, address) {
+        if let Some(values) = &mut lane.values
+            && let Some(cached) = values.get(table, key, address)
+        {
             return Some(known_content(cached));
         }
         let layout = self.log.layout;
         let page = self.log.media.as_memory()?.page(layout.span(address));
         self.counters.count_retrieve_read();
-        match seen(layout, &page, layout.offset(address), key).ok()? {
+        match seen(layout, &page, layout.offset(address), key.key).ok()? {
             Seen::OtherKey => Some(Look::OtherKey),
             Seen::Begins(first, _) if first.part.len() == first.value_len => {
                 self.checked(first.part.clone(), &first).ok().map(Look::Is)
@@ -315,7 +326,7 @@ impl Store {
         self: &Arc<Self>,
         visit: &mut Visit<'_>,
         table: TableId,
-        key: &Key,
+        key: HashedKey<'_>,
     ) -> Result<Content, Error> {
         let address = visit.address;
         let OnItsWay { record, batch } = std::mem::take(&mut visit.on_its_way);
@@ -325,9 +336,9 @@ impl Store {
             durable(&pages).await?;
         }
         if let Some(unlanded) = record {
-            return Box::pin(self.unlanded_content(address, key, unlanded)).await;
+            return Box::pin(self.unlanded_content(address, key.key, unlanded)).await;
         }
-        if let Some(cached) = self.log.values.get(table, key, address) {
+        if let Some(cached) = self.cached(table, key, address) {
             return Ok(known_content(cached));
         }
         self.counters.count_retrieve_read();
@@ -336,7 +347,9 @@ impl Store {
         let select = |page: &Page| {
             let Some(view) = PageView::new(layout, page) else { return 0 };
             let wanted = match view.header(offset) {
-                Some(header) if header.key == key.as_bytes() && !has_expired(header.expires) => {
+                Some(header)
+                    if header.key == key.key.as_bytes() && !has_expired(header.expires) =>
+                {
                     view.part_len(&header, layout)
                 }
                 _ => 0,
@@ -345,17 +358,35 @@ impl Store {
         };
         let read = self.log.media.read(layout.span(address), &select, Class::HostRead).await;
         let page = self.noticed(read)?;
-        match seen(layout, &page, offset, key)? {
-            Seen::Nothing => Box::pin(self.damaged_content(address, key, &page)).await,
+        match seen(layout, &page, offset, key.key)? {
+            Seen::Nothing => Box::pin(self.damaged_content(address, key.key, &page)).await,
             Seen::OtherKey => Ok(Look::OtherKey),
             Seen::Absent => self.unless_failed(address, 0).map(|()| Look::Absent),
             Seen::Begins(first, header) => {
                 self.unless_failed(address, first.value_len - first.part.len())?;
                 let whole = self.whole(address.page(), first).await?;
-                self.log.values.note_read(address, &header, &whole.value);
+                self.note_value(key, address, &header, &whole.value);
                 Ok(Look::Is(whole))
             }
         }
+    }
+
+    /// Notes a value that was read.
+    fn note_value(&self, key: HashedKey<'_>, at: Address, header: &Header<'_>, value: &Buf) {
+        if let Some(values) = &mut self.lanes.lock(key.hash).of(key.hash).values {
+            values.note_read(key, at, header, value);
+        }
+    }
+
+    /// Returns the value of a record from the cache of values.
+    fn cached(&self, table: TableId, key: HashedKey<'_>, at: Address) -> Option<CachedValue> {
+        let mut lanes = self.lanes.lock(key.hash);
+        let values = lanes.of(key.hash).values.as_mut()?;
+        let cached = values.get(table, key, at);
+        if cached.is_none() {
+            values.count_miss();
+        }
+        cached
     }
 
     /// Returns an error for a record of which a page did not land, also one of the pages after the

@@ -7,6 +7,7 @@ use crate::extent::Extent;
 use crate::format::address::Address;
 use crate::format::record::{Header, OwnedHeader};
 use crate::format::summary::ListedPages;
+use crate::index::IndexEntry;
 use crate::key_space::{KeySpaceId, TableId};
 use crate::log::{Log, Pin, Visit};
 use crate::read::key_window::{KeyWindow, WindowRoom};
@@ -114,12 +115,13 @@ impl Store {
             && unread.records < RECORDS_AT_ONCE
         {
             let (found, next) = self.index.entries_from(table, start, ENTRIES_A_TURN)?;
-            for address in &found {
-                self.log.headers.prefetch(*address);
+            for entry in &found {
+                self.expect_header(entry.hash);
             }
-            for address in found {
+            for entry in found {
+                let address = entry.address;
                 let extent = self.log.page_id(address).extent;
-                match self.key_in_memory(table, address) {
+                match self.key_in_memory(table, entry) {
                     Some((key, true)) => take(key.as_bytes()),
                     Some((_, false)) => {}
                     None if self.log.has_settled(address) => {
@@ -152,7 +154,8 @@ impl Store {
             };
             let left = self.read_extents(&some, note).await;
             for left in left.chunks(PAGES_AT_ONCE) {
-                let keys = self.live_keys(table, left.to_vec()).await?;
+                let visits = left.iter().map(|at| self.log.visit(*at)).collect();
+                let keys = self.visited_keys(table, visits).await?;
                 keys.iter().filter(|(_, exists)| *exists).for_each(|(key, _)| take(key.as_bytes()));
             }
         }
@@ -181,13 +184,15 @@ impl Store {
             && unread.records < room.keys
             && let Some((found, next)) = self.index.entries_from(table, start, ENTRIES_A_TURN)
         {
-            for address in &found {
-                self.log.headers.prefetch(*address);
+            for entry in &found {
+                self.expect_header(entry.hash);
             }
-            for address in found {
+            for entry in found {
+                let IndexEntry { hash, address } = entry;
+                let is_known = self.lanes.lock(hash).of(hash).headers.has(hash, address);
                 // A page that has not landed cannot be read; without the pin its extent could be
                 // reset and filled with other pages before the read.
-                if !self.log.headers.has(address) && self.log.has_settled(address) {
+                if !is_known && self.log.has_settled(address) {
                     let extent = self.log.page_id(address).extent;
                     unread.add(extent, address, || self.log.pin_used(extent));
                 }
@@ -284,9 +289,10 @@ impl Store {
         Source::Pages(records)
     }
 
-    /// Returns the key of the record at `address` in the index, and whether it exists, if that is
-    /// known without a wait.
-    pub(crate) fn key_in_memory(&self, table: TableId, address: Address) -> Option<(Key, bool)> {
+    /// Returns the key of the record of an entry, and whether it exists, if that is known without a
+    /// wait.
+    pub(crate) fn key_in_memory(&self, table: TableId, entry: IndexEntry) -> Option<(Key, bool)> {
+        let IndexEntry { hash, address } = entry;
         if !self.log.has_settled(address) {
             return None;
         }
@@ -294,7 +300,8 @@ impl Store {
         if let Some(found) = self.log.windows.get(table, extent, address) {
             return Some(found);
         }
-        let header = self.landed_header(address, OwnedHeader::new)?;
+        let mut lanes = self.lanes.lock(hash);
+        let header = self.landed_header(lanes.of(hash), hash, address, OwnedHeader::new)?;
         let fits = self.log.layout.fits_page(header.len(), header.value_len);
         let exists = header.kind.is_value() && !has_expired(header.expires);
         fits.then_some((header.key, exists))

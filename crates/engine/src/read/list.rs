@@ -1,6 +1,6 @@
 use crate::error::Error;
-use crate::format::address::Address;
-use crate::index::HashedKey;
+use crate::hashed_key::HashedKey;
+use crate::index::IndexEntry;
 use crate::key_space::{KeySpaceId, TableId};
 use crate::log::Visit;
 use crate::store::Store;
@@ -165,7 +165,7 @@ impl Store {
             }
             let found = self.index.scan(table, from, limit).await;
             let (count, may_be_more) = (found.len(), found.len() >= limit);
-            let mut keys = self.live_keys(table, found).await?;
+            let mut keys = self.live_keys(table, &found).await?;
             let some_are_lost = keys.len() < count;
             keys.retain(|(key, _)| is_new(key));
             keys.sort_unstable_by(|a, b| self.index.compare(&a.0, &b.0));
@@ -176,24 +176,24 @@ impl Store {
         }
     }
 
-    /// Returns the keys of the records at `addresses`, and whether each exists. Keys that are not
+    /// Returns the keys of the records of some entries, and whether each exists. Keys that are not
     /// in memory are read side by side. A record that cannot be read is left out if its key is not
     /// known otherwise.
     pub(crate) async fn live_keys(
         self: &Arc<Self>,
         table: TableId,
-        addresses: Vec<Address>,
+        entries: &[IndexEntry],
     ) -> Result<Vec<(Key, bool)>, Error> {
-        for address in &addresses {
-            self.log.headers.prefetch(*address);
+        for entry in entries {
+            self.expect_header(entry.hash);
         }
         let (mut keys, mut visits) = (Vec::new(), Vec::new());
-        for address in addresses {
-            match self.key_in_memory(table, address) {
+        for entry in entries {
+            match self.key_in_memory(table, *entry) {
                 Some(found) => keys.push(found),
                 // Pinned here, at the instant of the scan, so that no extent is reset before it is
                 // read.
-                None => visits.push(self.log.visit(address)),
+                None => visits.push(self.log.visit(entry.address)),
             }
         }
         let are_read = visits.iter().filter(|visit| visit.on_its_way.record.is_none()).count();

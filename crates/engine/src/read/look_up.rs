@@ -7,14 +7,16 @@ use crate::error::Error;
 use crate::format::address::{Address, PageNumber};
 use crate::format::page_view::PageView;
 use crate::format::record::{Header, HeaderFields, OwnedHeader};
-use crate::index::HashedKey;
+use crate::hashed_key::HashedKey;
 use crate::key_space::TableId;
-use crate::log::{Log, OnItsWay, Unlanded, Visit};
+use crate::lane::Lane;
+use crate::log::{Log, OnItsWay, State, Unlanded, Visit};
 use crate::sabotage::Sabotage;
 use crate::store::Store;
 use crate::write::condition::Version;
 use crate::write::pending::{Pending, durable};
 use base::Key;
+use base::checksum::hash64;
 use media::PageId;
 use smallvec::SmallVec;
 use std::mem::take;
@@ -39,7 +41,7 @@ pub(crate) enum Known<T> {
 #[inline]
 pub(crate) fn first_known<T>(
     candidates: &[Address],
-    look: impl Fn(Address) -> Option<Look<T>>,
+    mut look: impl FnMut(Address) -> Option<Look<T>>,
 ) -> Known<T> {
     for (at, address) in candidates.iter().enumerate() {
         match look(*address) {
@@ -117,17 +119,14 @@ impl Store {
         &self,
         table: TableId,
         key: HashedKey<'_>,
-        now: impl Fn(Address) -> Option<Look<T>>,
+        now: impl Fn(&mut Lane, Address) -> Option<Look<T>>,
         read: impl AsyncFn(&mut Visit<'_>) -> Result<Look<T>, Error>,
     ) -> Result<Option<T>, Error> {
-        let candidates = self.index.lookup(table, key).await;
-        let from = match first_known(&candidates, now) {
-            Known::Is(found) => return Ok(found),
-            Known::From(at) => at,
+        let candidates = self.lookup(table, key).await;
+        let mut visits = match self.known_or_visits(key, &candidates, now) {
+            Ok(found) => return Ok(found),
+            Err(visits) => visits,
         };
-        // All are pinned at the instant of the index's answer.
-        let mut visits: SmallVec<[_; 1]> =
-            candidates[from..].iter().map(|at| self.log.visit(*at)).collect();
         for visit in &mut visits {
             match read(visit).await? {
                 Look::Is(found) => return Ok(Some(found)),
@@ -138,6 +137,23 @@ impl Store {
         Ok(None)
     }
 
+    /// Returns what `candidates` say, or visits of those that have to be read.
+    #[expect(clippy::result_large_err, reason = "it is taken apart at once")]
+    fn known_or_visits<T>(
+        &self,
+        key: HashedKey<'_>,
+        candidates: &[Address],
+        now: impl Fn(&mut Lane, Address) -> Option<Look<T>>,
+    ) -> Result<Option<T>, SmallVec<[Visit<'_>; 1]>> {
+        let mut lanes = self.lanes.lock(key.hash);
+        let lane = lanes.of(key.hash);
+        match first_known(candidates, |address| now(lane, address)) {
+            Known::Is(found) => Ok(found),
+            // All are pinned at the instant of the index's answer.
+            Known::From(at) => Err(candidates[at..].iter().map(|at| self.log.visit(*at)).collect()),
+        }
+    }
+
     /// Returns the record of `key`, a tombstone too, or nothing. The key's latch is held, so the
     /// record stays the key's; only cleaning may move it.
     pub(crate) async fn find(
@@ -145,7 +161,7 @@ impl Store {
         table: TableId,
         key: HashedKey<'_>,
     ) -> Result<Option<Found>, Error> {
-        let now = |address| self.found_now(address, key);
+        let now = |lane: &mut Lane, at| self.found_now(lane, &self.log.state(), at, key);
         let read = async |visit: &mut Visit<'_>| {
             let (of, found) = self.header(visit.address, take(&mut visit.on_its_way)).await?;
             Ok(if of == *key.key { Look::Is(found) } else { Look::OtherKey })
@@ -154,40 +170,61 @@ impl Store {
     }
 
     /// As [`Self::find`], if that takes no wait.
-    pub(crate) fn find_now(&self, table: TableId, key: HashedKey<'_>) -> Known<Found> {
-        match self.index.lookup(table, key).at_once() {
-            Some(candidates) => first_known(&candidates, |address| self.found_now(address, key)),
+    pub(crate) fn find_now(
+        &self,
+        lane: &mut Lane,
+        state: &State,
+        table: TableId,
+        key: HashedKey<'_>,
+    ) -> Known<Found> {
+        match self.index.lookup(lane, table, key).at_once() {
+            Some(candidates) => first_known(&candidates, |at| self.found_now(lane, state, at, key)),
             None => Known::From(0),
         }
     }
 
     /// Returns what the record at `address` says of `key`, if its header is in memory.
-    fn found_now(&self, address: Address, key: HashedKey<'_>) -> Option<Look<Found>> {
+    fn found_now(
+        &self,
+        lane: &Lane,
+        state: &State,
+        address: Address,
+        key: HashedKey<'_>,
+    ) -> Option<Look<Found>> {
         let of_key = |header: &Header<'_>| {
             (header.key == key.key.as_bytes()).then(|| HeaderFields::of(header))
         };
-        let (unlanded, batch) = self.log.unlanded_header(address, of_key);
+        let (unlanded, batch) = self.log.unlanded_header(state, address, of_key);
         let (header, pages) = match unlanded {
             Some((header, pages)) => (header, Some(pages)),
-            None => (self.landed_header(address, of_key)?, None),
+            None => (self.landed_header(lane, key.hash, address, of_key)?, None),
         };
         let Some(header) = header else { return Some(Look::OtherKey) };
         Some(Look::Is(Found { address, header, pages, batch }))
     }
 
     /// Returns what `read` makes of the header of a record that has landed, if it is in memory.
+    /// `hash` is that of its key, or what the index keeps of it.
     pub(crate) fn landed_header<T>(
         &self,
+        lane: &Lane,
+        hash: u64,
         address: Address,
         read: impl Fn(&Header<'_>) -> T,
     ) -> Option<T> {
-        if let Some(known) = self.log.headers.with(address, &read) {
+        if let Some(known) = lane.headers.with(hash, address, &read) {
             return Some(known);
         }
         let layout = self.log.layout;
         let page = self.log.media.as_memory()?.page(layout.header_span(address));
         self.counters.count_lookup_read();
         Some(read(&PageView::new(layout, &page)?.header(layout.offset(address))?))
+    }
+
+    /// Notes the header of a record to which the index points.
+    pub(crate) fn note_header(&self, address: Address, header: &Header<'_>) {
+        let hash = hash64(header.key);
+        self.lanes.lock(hash).of(hash).headers.note(hash, None, address, header);
     }
 
     /// Returns a record that is being visited, and its key.
@@ -203,9 +240,6 @@ impl Store {
         };
         if let Some(Unlanded { pages, header, .. }) = record {
             return Ok(found(&header, Some(pages)));
-        }
-        if let Some(header) = self.log.headers.with(address, OwnedHeader::new) {
-            return Ok(found(&header, None));
         }
         let layout = self.log.layout;
         let offset = layout.offset(address);
@@ -227,7 +261,7 @@ impl Store {
                 record.ok_or(Error::Unrecovered)?.header
             }
         };
-        self.log.headers.note(address, &header.borrowed());
+        self.note_header(address, &header.borrowed());
         self.missed_header(address);
         Ok(found(&header, None))
     }

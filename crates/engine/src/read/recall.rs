@@ -9,7 +9,7 @@ use crate::clean::turn::SHARE_OF_A_TURN;
 use crate::extent::Extent;
 use crate::format::address::Address;
 use crate::format::summary::read_summary;
-use crate::index::HashedKey;
+use crate::hashed_key::HashedKey;
 use crate::log::Pin;
 use crate::recover::listing::Replay;
 use crate::recover::open::{ENTRIES_AHEAD, LISTED_AT_ONCE, Seen};
@@ -29,7 +29,7 @@ impl Store {
     /// read. If that happens again and again in an extent, and there is room for all headers, those
     /// of all that lives there are recalled in the background, once.
     pub(crate) fn missed_header(self: &Arc<Self>, address: Address) {
-        let (id, room) = (self.log.page_id(address).extent, self.log.headers.room());
+        let (id, room) = (self.log.page_id(address).extent, self.lanes.headers_max());
         let mut state = self.log.state();
         let has_room = state.live.values().records <= room as u64;
         let extent = state.extents.get(id);
@@ -74,9 +74,9 @@ impl Store {
             }
             self.expect_entry(records.get(at + ENTRIES_AHEAD));
             let key = HashedKey::new(&record.header.key);
-            let living = self.index.lookup(record.header.table, key).await;
+            let living = self.lookup(record.header.table, key).await;
             if living.contains(&record.address) {
-                self.log.headers.note(record.address, &record.header.borrowed());
+                self.note_header(record.address, &record.header.borrowed());
             }
         }
     }
@@ -84,7 +84,7 @@ impl Store {
     /// Notes the headers of what the index has of the keys in `replays`, as far as there is room
     /// for them. Returns the listings that it had to read page by page.
     pub(crate) async fn recall(self: &Arc<Self>, replays: &[Replay]) -> Seen {
-        let room = self.log.headers.room();
+        let room = self.lanes.headers_max();
         if room == 0 {
             return Seen::default();
         }
@@ -95,7 +95,7 @@ impl Store {
                 for (at, record) in listing.records.iter().enumerate() {
                     self.expect_entry(listing.records.get(at + ENTRIES_AHEAD));
                     let key = HashedKey::new(&record.header.key);
-                    wanted.extend(self.index.lookup(record.header.table, key).await);
+                    wanted.extend(self.lookup(record.header.table, key).await);
                 }
                 if self.log.state().extents.get(replay.extent).summary().is_none() {
                     seen.keep(replay.extent, listing);
@@ -139,7 +139,7 @@ impl Store {
         read_summary(self.log.layout, &summary, |listed| {
             let address = self.log.address_of(id, &listed);
             if wanted.binary_search(&address).is_ok() {
-                self.log.headers.note(address, &listed.header);
+                self.note_header(address, &listed.header);
             }
         });
     }

@@ -1,6 +1,6 @@
 use crate::error::Error;
 use crate::extent::Live;
-use crate::index::HashedKey;
+use crate::hashed_key::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
 use crate::store::Store;
 use base::Key;

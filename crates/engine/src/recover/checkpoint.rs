@@ -133,7 +133,7 @@ impl Store {
     /// Gives up the checkpoint that is being written, or else the last one, to free its extents for
     /// the log. False when that frees none: extents kept for the index stay the index's.
     pub(crate) async fn give_up_checkpoint(&self) -> bool {
-        if self.index.table_extents(&self.log.shape) > 0 {
+        if self.keeps_tables {
             return false;
         }
         let before = self.log.media.free_extents();

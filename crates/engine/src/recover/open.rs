@@ -15,7 +15,7 @@ use crate::format::address::Address;
 use crate::format::layout::PageKind;
 use crate::format::page_view::PageView;
 use crate::format::record::{HeaderFields, Kind, Sequence, header_len};
-use crate::index::HashedKey;
+use crate::hashed_key::HashedKey;
 use crate::key_space::{KeySpaceId, KeySpaces, TableId};
 use crate::log::{Log, OnItsWay};
 use crate::recover::checkpoint::Image;
@@ -101,11 +101,8 @@ pub(crate) struct Scan {
     known_tombstones: Vec<(TableId, Key, Address)>,
 }
 
-/// Number of records ahead for whose index entries the processor is asked to prefetch.
+/// Number of records ahead for which the processor prefetches what is known of their keys.
 pub(crate) const ENTRIES_AHEAD: usize = 16;
-
-/// Number of records ahead for whose entries the headers are prefetched too.
-const HEADERS_AHEAD: usize = 8;
 
 /// Number of extents of frames that are listed side by side. All their records are in memory at
 /// once.
@@ -229,7 +226,7 @@ impl Store {
         }
         let mount = newest.next_mount().ok_or(Error::OpenedTooOften)?;
         let store = Self::new(Log::new(media, extents, mount), config);
-        if store.index.table_extents(&store.log.shape) > 0 {
+        if store.keeps_tables {
             store.tables.begin_opening();
         }
         Ok(store)
@@ -338,7 +335,7 @@ impl Store {
                 let store = self.clone();
                 async move {
                     for (at, record) in share.iter().enumerate() {
-                        store.expect_records(&share[at..]);
+                        store.expect_entry(share.get(at + ENTRIES_AHEAD));
                         store.take_record(record, by_checkpoint).await?;
                     }
                     Ok(())
@@ -348,20 +345,10 @@ impl Store {
         clock::join_all(work).await.into_iter().collect()
     }
 
-    /// Prefetches for the records after the first: their index entries, and for nearer records the
-    /// headers that the entries lead to.
-    fn expect_records(&self, records: &[Record]) {
-        self.expect_entry(records.get(ENTRIES_AHEAD));
-        if let Some(Record { header, address, .. }) = records.get(HEADERS_AHEAD) {
-            self.expect_write_in(header.table, HashedKey::new(&header.key));
-            self.log.headers.prefetch(*address);
-        }
-    }
-
-    /// Prefetches the index entry of a record's key.
+    /// Prefetches what the index and the lane have of a record's key.
     pub(crate) fn expect_entry(&self, record: Option<&Record>) {
         if let Some(Record { header, .. }) = record {
-            self.index.prefetch(header.table, HashedKey::new(&header.key));
+            self.expect_write_in(header.table, HashedKey::new(&header.key));
         }
     }
 
@@ -389,7 +376,7 @@ impl Store {
         let key = HashedKey::new(&header.key);
         let _entry = self.enter(header.table, key).await;
         match self.known(record).await {
-            Ok(known) => self.weigh(record, known).await,
+            Ok(known) => self.weigh(record, known),
             // A damaged record of this key, or of one that looks like it. Another way of opening,
             // where there is one, can tell which is newer; else the damaged one stays in the index,
             // where reading it tells. A tombstone may be needed all the same.
@@ -399,7 +386,7 @@ impl Store {
                     return Err(Error::Unrecovered);
                 }
                 if header.kind == Kind::Tombstone {
-                    self.add(record).await;
+                    self.add(record);
                 }
             }
             Err(error) => return Err(error),
@@ -425,7 +412,7 @@ impl Store {
             Err(error) => return Err(error),
         }
         let mut found = Ok(None);
-        for at in self.index.lookup(table, key).await {
+        for at in self.lookup(table, key).await {
             let listed = (at == record.address).then(|| record.header.clone());
             let header = match listed.or_else(|| self.listed_header(at)) {
                 Some(header) => Ok((header.key.clone(), HeaderFields::of(&header.borrowed()))),
@@ -444,8 +431,8 @@ impl Store {
     }
 
     /// Points the index to a record if it is newer than what the index points to.
-    async fn weigh(&self, record: &Record, known: Option<(Address, HeaderFields)>) {
-        let Some((at, known)) = known else { return self.add(record).await };
+    fn weigh(&self, record: &Record, known: Option<(Address, HeaderFields)>) {
+        let Some((at, known)) = known else { return self.add(record) };
         let header = &record.header;
         // A record that the checkpoint knows may be found again.
         let is_newer = self.is_newer(record, at, &known);
@@ -456,7 +443,10 @@ impl Store {
             return;
         }
         let key = HashedKey::new(&header.key);
-        self.index.replace(header.table, key, at, record.address).await;
+        let mut lanes = self.lanes.lock(key.hash);
+        let lane = lanes.of(key.hash);
+        self.index.replace(lane, header.table, key, at, record.address);
+        lane.headers.note(key.hash, Some(at), record.address, &header.borrowed());
         let mut state = self.log.state();
         state.copies.end_deleting(at);
         if known.kind.is_value() {
@@ -470,16 +460,19 @@ impl Store {
         self.count_entry(record);
     }
 
-    async fn add(&self, record: &Record) {
-        let key = HashedKey::new(&record.header.key);
-        self.index.insert(record.header.table, key, record.address).await;
+    fn add(&self, record: &Record) {
+        let header = &record.header;
+        let key = HashedKey::new(&header.key);
+        let mut lanes = self.lanes.lock(key.hash);
+        let lane = lanes.of(key.hash);
+        self.index.insert(lane, header.table, key, record.address);
+        lane.headers.note(key.hash, None, record.address, &header.borrowed());
         self.count_entry(record);
     }
 
     /// Counts a record that the index now points to.
     fn count_entry(&self, record: &Record) {
         let header = &record.header;
-        self.log.headers.note(record.address, &header.borrowed());
         let extent = self.log.page_id(record.address).extent;
         let mut state = self.log.state();
         if header.kind.is_value() {
@@ -517,7 +510,7 @@ impl Store {
         for (table, key, address) in &scan.tombstones {
             let hashed = HashedKey::new(key);
             let entry = self.enter(*table, hashed).await;
-            let is_newest = self.remove_tombstone(*table, hashed, *address).await;
+            let is_newest = self.remove_tombstone(*table, hashed, *address);
             drop(entry);
             let extent = self.log.page_id(*address).extent;
             let bytes = self.log.layout.footprint(header_len(key.as_bytes().len(), None), 0);
@@ -530,7 +523,7 @@ impl Store {
         for (table, key, address) in &scan.known_tombstones {
             let key = HashedKey::new(key);
             let _entry = self.enter(*table, key).await;
-            self.remove_tombstone(*table, key, *address).await;
+            self.remove_tombstone(*table, key, *address);
         }
         // The newest of a key space's records counts. If one is damaged, the other is read.
         let mut spaces: BTreeMap<KeySpaceId, TableId> = BTreeMap::new();

@@ -120,7 +120,7 @@ impl Store {
             }
             return listing;
         }
-        let keeps = self.index.table_extents(&self.log.shape) > 0;
+        let keeps = self.keeps_tables;
         let first = if keeps { 0 } else { from };
         let pages = self.log.written_pages(extent).await;
         let pages = pages.into_iter().filter(|page| *page >= first);
@@ -154,7 +154,7 @@ impl Store {
     /// Notes a record to which the index does not point, though it has the same number as the copy
     /// or original to which it does.
     pub(crate) fn note_left_out(&self, record: Address) {
-        if self.index.table_extents(&self.log.shape) > 0 {
+        if self.keeps_tables {
             let extent = self.log.page_id(record).extent;
             self.log.state().extents.get(extent).left.insert(record);
         }

@@ -1,4 +1,5 @@
 use crate::ack::Ack;
+use crate::log::State;
 use crate::store::Store;
 use std::sync::Arc;
 
@@ -18,14 +19,23 @@ impl Announced {
     pub(crate) fn pause(&mut self) {
         if let Some(store) = self.store.as_ref().filter(|_| self.counted) {
             self.counted = false;
-            store.log.retract();
+            store.log.retract(&mut store.log.state());
         }
     }
 
-    pub(crate) fn resume(&mut self) {
-        if let Some(store) = self.store.as_ref().filter(|_| !self.counted) {
+    /// As [`Self::pause`], with the log's `state` locked.
+    pub(crate) fn pause_in(&mut self, state: &mut State) {
+        if let Some(store) = self.store.as_ref().filter(|_| self.counted) {
+            self.counted = false;
+            store.log.retract(state);
+        }
+    }
+
+    /// Counts this write again.
+    pub(crate) fn resume_in(&mut self, state: &mut State) {
+        if self.store.is_some() && !self.counted {
             self.counted = true;
-            store.log.announce();
+            state.buffer.announce();
         }
     }
 }
@@ -47,9 +57,10 @@ impl std::fmt::Debug for Announced {
 impl Store {
     /// Announces a store or delete: call it when the command is accepted, before any other wait.
     pub fn announce(self: &Arc<Self>) -> Announced {
-        let store = (self.config.ack == Ack::Program).then(|| self.clone());
-        let mut announced = Announced { store, counted: false, has_waited: false };
-        announced.resume();
-        announced
+        let counted = self.config.ack == Ack::Program;
+        if counted {
+            self.log.state().buffer.announce();
+        }
+        Announced { store: counted.then(|| self.clone()), counted, has_waited: false }
     }
 }

@@ -19,7 +19,8 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 impl Log {
-    /// Appends a record. The caller points the index to it before its next await.
+    /// Appends a record. The caller points the index to it, and notes its header, before its next
+    /// await.
     pub(crate) fn append(
         self: &Arc<Self>,
         state: &mut State,
@@ -33,17 +34,7 @@ impl Log {
         let extent = frontier(state, stream).extent;
         state.extents.get(extent).note_expiry(record.expires);
         let sequence = record.sequence.unwrap_or_else(|| state.next_sequence());
-        let header = Header {
-            sequence,
-            kind: record.kind,
-            table: record.table,
-            value_len: record.value.len(),
-            value_crc: record.value_crc,
-            value_offset: 0,
-            expires: record.expires,
-            batch: record.batch,
-            key: record.key,
-        };
+        let header = record.header(sequence);
         if on_one_page {
             let mut pages = SmallVec::new();
             self.note_page(state, stream, &mut pages);
@@ -53,7 +44,7 @@ impl Log {
             if self.layout.is_alone(record.value.len()) && stream != Stream::Gc {
                 self.next_page(state, stream);
             }
-            return Ok(Appended { address, pages });
+            return Ok(Appended { address, sequence, pages });
         }
         Ok(self.append_long(state, stream, header, record.value))
     }
@@ -83,18 +74,9 @@ impl Log {
             self.place(state, stream, self.layout.is_alone(part.len()));
         }
         let frontier = frontier(state, stream);
-        let is_whole = header.kind == Kind::Value && part.len() == header.value_len;
-        let keeps = stream == Stream::Host && is_whole && self.values.are_kept();
-        let kept = keeps.then(|| part.clone());
         let offset = frontier.builder.push(header, part);
         let number = self.number(frontier.extent, frontier.page());
         let address = self.layout.address(number, offset, header.len(), header.value_len);
-        if stream != Stream::Index {
-            self.headers.note(address, &header);
-        }
-        if stream == Stream::Host {
-            self.values.note(address, &header, kept.as_ref());
-        }
         if stream == Stream::Host && header.kind == Kind::Tombstone {
             let key = Key::new(header.key).expect("it is that of a host's command");
             state.copies.begin_deleting(address, header.table, key);
@@ -135,7 +117,7 @@ impl Log {
             frontier(state, stream).builder.continue_with(part);
             self.note_page(state, stream, &mut pages);
         }
-        Appended { address, pages }
+        Appended { address, sequence: header.sequence, pages }
     }
 
     /// Turns pages, and opens an extent, until the stream's open page has room for the record.
@@ -233,7 +215,7 @@ impl Log {
         let extent = self.media.open(label).map_err(|_| NoRoom)?;
         state.extents.insert(extent, Extent::new(label));
         state.cleaning.note_fewer();
-        self.values.begin_life(extent);
+        self.lives.begin(extent);
         self.windows.forget_extent(extent);
         state.space.open(stream);
         let builder = PageBuilder::new(self.layout).with_crcs(stream != Stream::Gc);

@@ -7,9 +7,11 @@
 use crate::ack::Ack;
 use crate::clean::expiring::Expiring;
 use crate::error::Error;
-use crate::format::record::{InBatch, Kind};
-use crate::index::HashedKey;
+use crate::format::address::Address;
+use crate::format::record::{Header, InBatch, Kind};
+use crate::hashed_key::HashedKey;
 use crate::key_space::TableId;
+use crate::lane::{Lane, Locked};
 use crate::log::{NoRoom, Shortage, State};
 use crate::read::look_up::{Found, Known};
 use crate::store::Store;
@@ -96,47 +98,70 @@ impl<'a, 'k> Attempt<'a, 'k> {
 
     /// Does all that needs no wait. An error has changed nothing.
     pub(crate) fn advance(&mut self) -> Result<Step, Error> {
+        let store = self.store;
         loop {
-            if !self.has_begun
-                && let Some(step) = self.begin()?
-            {
-                return Ok(step);
+            let mut lanes = store.lanes.lock_all(hashes(self.set.members));
+            let mut state = store.log.state();
+            let step = self.step(&mut lanes, &mut state);
+            let mut due = None;
+            if let Ok(Some(Step::Written(_) | Step::Refused(..))) = step {
+                self.announced.pause_in(&mut state);
+                due = Some(store.background_work(&mut state));
             }
-            if self.entry.is_none() {
-                self.entry = self.store.try_enter(keys(self.set.members));
+            drop(state);
+            drop(lanes);
+            if let Some(due) = due {
+                (self.entry, self.turn) = (None, None);
+                store.wake_background(due);
             }
-            if self.entry.is_none() {
-                return Ok(Step::Wait(Need::Entry));
+            match step? {
+                Some(step) => return Ok(step),
+                None => self.start_over(),
             }
-            if !self.find() {
-                return Ok(Step::Wait(Need::Records));
-            }
-            if let Some((refused, found)) = self.refused() {
-                self.release();
-                return Ok(Step::Refused(refused, found));
-            }
-            match self.append() {
-                Ok(Ok(())) => return Ok(Step::Written(self.finish())),
-                Ok(Err(NoRoom)) => self.start_over(),
-                Err(Error::CapacityExceeded) => return Ok(Step::Wait(Need::Expired)),
-                Err(error) => return Err(error),
-            }
+        }
+    }
+
+    /// Does all that needs no wait, of keys whose lanes are locked. Returns `None` if there is no
+    /// room any more.
+    fn step(&mut self, lanes: &mut Locked<'_>, state: &mut State) -> Result<Option<Step>, Error> {
+        if !self.has_begun
+            && let Some(step) = self.begin(state)?
+        {
+            return Ok(Some(step));
+        }
+        if self.entry.is_none() {
+            self.entry = self.store.try_enter(lanes, keys(self.set.members));
+        }
+        let Some(entry) = &mut self.entry else { return Ok(Some(Step::Wait(Need::Entry))) };
+        if !find(self.store, lanes, state, self.set.members) {
+            // Over the wait the keys stay as they are.
+            entry.hold(&self.store.lanes, lanes, hashes(self.set.members));
+            return Ok(Some(Step::Wait(Need::Records)));
+        }
+        if let Some((refused, found)) = self.refused() {
+            return Ok(Some(Step::Refused(refused, found)));
+        }
+        match self.append(lanes, state) {
+            Ok(Ok(())) => Ok(Some(Step::Written(self.finish()))),
+            Ok(Err(NoRoom)) => Ok(None),
+            Err(Error::CapacityExceeded) => Ok(Some(Step::Wait(Need::Expired))),
+            Err(error) => Err(error),
         }
     }
 
     /// Checks that there is room, and looks up the tables of the keys. Returns a step if the
     /// attempt cannot go on.
-    fn begin(&mut self) -> Result<Option<Step>, Error> {
+    fn begin(&mut self, state: &mut State) -> Result<Option<Step>, Error> {
         if self.turn.is_none() && self.set.may_write() {
             if let Err(error) = self.store.log.media.writable() {
                 return Ok(Some(Step::Full(error.into())));
             }
-            if let Some(shortage) = self.first_shortage() {
+            if let Some(shortage) = self.first_shortage(state) {
                 return Ok(Some(Step::Wait(Need::Room(shortage))));
             }
             self.turn = Some(self.store.turn());
         }
-        self.announced.resume();
+        self.announced.resume_in(state);
         for member in &mut *self.set.members {
             member.table = self.store.spaces.table(member.change.space)?;
             member.found = Known::From(0);
@@ -148,10 +173,6 @@ impl<'a, 'k> Attempt<'a, 'k> {
     /// Waits for what [`Self::advance`] needs.
     pub(crate) async fn wait(&mut self, need: Need) -> Result<(), Error> {
         self.has_waited = true;
-        if let Some(entry) = &mut self.entry {
-            let hashes = self.set.members.iter().map(|it| it.change.key.hash);
-            entry.hold(&self.store.latches, hashes);
-        }
         match need {
             Need::Room(shortage) => self.wait_for_room(shortage).await,
             Need::Entry => {
@@ -180,22 +201,18 @@ impl<'a, 'k> Attempt<'a, 'k> {
         (self.entry, self.turn) = (None, None);
     }
 
-    /// Releases the keys, the turn for space and the announcement.
-    fn release(&mut self) {
-        (self.entry, self.turn) = (None, None);
-        self.announced.pause();
-    }
-
     /// As [`Self::shortage`], for a write that has not waited: writes that wait for space go first.
     /// A tombstone does not wait behind values.
-    fn first_shortage(&self) -> Option<Shortage> {
-        let store = self.store;
+    fn first_shortage(&self, state: &State) -> Option<Shortage> {
         let waits = self.set.kind.is_value() && !self.announced.has_waited;
-        if waits && store.is_room_awaited() { Some(Shortage::Extent) } else { self.shortage() }
+        if waits && self.store.is_room_awaited() {
+            return Some(Shortage::Extent);
+        }
+        self.shortage(state)
     }
 
-    fn shortage(&self) -> Option<Shortage> {
-        self.store.log.shortage(self.store.config.ack, self.set.kind, self.set.bytes)
+    fn shortage(&self, state: &State) -> Option<Shortage> {
+        self.store.log.shortage(state, self.store.config.ack, self.set.kind, self.set.bytes)
     }
 
     /// Waits until cleaning makes room, or finds that it cannot.
@@ -210,23 +227,10 @@ impl<'a, 'k> Attempt<'a, 'k> {
                 }
                 Shortage::Buffer => self.store.log.landing().await,
             }
-            shortage = self.shortage();
+            shortage = self.shortage(&self.store.log.state());
         }
         self.turn = Some(self.store.turn());
         Ok(())
-    }
-
-    /// Looks up the records of the keys. False if one of them needs a wait.
-    fn find(&mut self) -> bool {
-        for member in &mut *self.set.members {
-            if !member.is_known() {
-                member.found = self.store.find_now(member.table, member.change.key);
-            }
-            if !member.is_known() {
-                return false;
-            }
-        }
-        true
     }
 
     /// Reads headers of records that are not in memory, side by side.
@@ -277,10 +281,13 @@ impl<'a, 'k> Attempt<'a, 'k> {
     }
 
     /// Appends the records if they fit the capacity, counts them, and points the index to them.
-    fn append(&mut self) -> Result<Result<(), NoRoom>, Error> {
+    fn append(
+        &mut self,
+        lanes: &mut Locked<'_>,
+        state: &mut State,
+    ) -> Result<Result<(), NoRoom>, Error> {
         let store = self.store;
         let (new, old, records) = self.measure()?;
-        let mut state = store.log.state();
         if new > 0 && state.live.values().bytes + new > store.config.capacity_bytes + old {
             return Err(Error::CapacityExceeded);
         }
@@ -290,14 +297,15 @@ impl<'a, 'k> Attempt<'a, 'k> {
             return Ok(Err(NoRoom));
         }
         if let Some(size) = self.set.size.filter(|_| records > 0)
-            && store.log.make_room_for(&mut state, size).is_err()
+            && store.log.make_room_for(state, size).is_err()
         {
             return Ok(Err(NoRoom));
         }
         let (before, mut done) = (state.sequence.0, 0);
         for member in self.set.members.iter_mut().filter(|member| member.has_record()) {
             let batch = InBatch { has_before: done > 0, has_after: done + 1 < records };
-            if member.append(store, &mut state, batch).is_err() {
+            let lane = lanes.of(member.change.key.hash);
+            if member.append(store, lane, state, batch).is_err() {
                 assert!(done == 0, "room was made for all records of a batch");
                 return Ok(Err(NoRoom));
             }
@@ -306,14 +314,9 @@ impl<'a, 'k> Attempt<'a, 'k> {
         if self.set.size.is_some() {
             assert_eq!(state.sequence.0, before + done, "a batch has consecutive numbers");
             if ack == Ack::Program && records > 1 {
-                self.note_batch(&mut state);
+                self.note_batch(state);
             }
         }
-        let due = store.background_work(&mut state);
-        drop(state);
-        self.set.members.iter().for_each(|member| member.point(store));
-        self.release();
-        store.wake_background(due);
         Ok(Ok(()))
     }
 
@@ -389,14 +392,27 @@ impl Member<'_> {
         Ok(())
     }
 
-    /// Appends the change's record, counts it as live and the replaced record as dead. Keeps the
-    /// replaced record in case the write has to be undone.
-    fn append(&mut self, store: &Store, state: &mut State, batch: InBatch) -> Result<(), NoRoom> {
+    /// Appends the change's record, points the key's entry to it, and counts it as live and the
+    /// replaced record as dead. Keeps the replaced record in case the write has to be undone.
+    fn append(
+        &mut self,
+        store: &Store,
+        lane: &mut Lane,
+        state: &mut State,
+        batch: InBatch,
+    ) -> Result<(), NoRoom> {
         let (log, change) = (&store.log, &self.change);
         let nothing = Buf::phantom(0, 0);
         let value = change.value().unwrap_or(&nothing);
         let record = change.record(self.table, value, log.value_crc(value), batch);
         let at = log.append(state, Stream::Host, &record)?;
+        let header = record.header(at.sequence);
+        self.point(store, lane, at.address, &header);
+        if let Some(values) = &mut lane.values {
+            let is_whole = log.layout.fits_page(header.len(), header.value_len);
+            let value = change.value().filter(|_| is_whole);
+            values.note(change.key, at.address, &header, value);
+        }
         let (extent, key_len) = (log.page_id(at.address).extent, change.key_len());
         if change.kind() == Kind::Tombstone {
             state.count_tombstone(extent, self.bytes);
@@ -419,19 +435,19 @@ impl Member<'_> {
         Ok(())
     }
 
-    /// Points the key's entry from the record that was found to the new record. Cleaning may have
-    /// moved the former; it cannot now, because it takes the same latches.
-    fn point(&self, store: &Store) {
-        let Some(Kept { at, .. }) = &self.kept else { return };
+    /// Points the key's entry from the record that was found to the new one at `new`. Cleaning may
+    /// have moved the former; it cannot now, because it takes the same latches and lanes.
+    fn point(&self, store: &Store, lane: &mut Lane, new: Address, header: &Header<'_>) {
         let (index, key) = (&store.index, self.change.key);
-        match self.record() {
-            None => index.insert(self.table, key, at.address).when_loaded(),
-            Some(found) => {
-                let replaced = index.replace(self.table, key, found.address, at.address);
-                assert!(replaced.when_loaded(), "a latched key's entry stays where it was");
-                store.log.headers.forget(found.address);
+        let old = self.record().map(|found| found.address);
+        match old {
+            None => index.insert(lane, self.table, key, new),
+            Some(old) => {
+                let replaced = index.replace(lane, self.table, key, old, new);
+                assert!(replaced, "a latched key's entry stays where it was");
             }
         }
+        lane.headers.note(key.hash, old, new, header);
     }
 
     /// Moves out what waits until the record has landed.
@@ -448,6 +464,22 @@ impl Member<'_> {
             kept: self.kept.take(),
         }
     }
+}
+
+/// Looks up the records of the keys. False if one of them needs a wait.
+fn find(store: &Store, lanes: &mut Locked<'_>, state: &State, members: &mut [Member<'_>]) -> bool {
+    members.iter_mut().all(|member| {
+        if !member.is_known() {
+            let key = member.change.key;
+            member.found = store.find_now(lanes.of(key.hash), state, member.table, key);
+        }
+        member.is_known()
+    })
+}
+
+/// Returns the hashes of the keys of all members.
+fn hashes(members: &[Member<'_>]) -> impl ExactSizeIterator<Item = u64> {
+    members.iter().map(|member| member.change.key.hash)
 }
 
 /// Returns the keys of all members, in their tables.

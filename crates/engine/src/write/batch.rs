@@ -13,7 +13,7 @@
 
 use crate::ack::Ack;
 use crate::error::Error;
-use crate::index::HashedKey;
+use crate::hashed_key::HashedKey;
 use crate::key_space::KeySpaceId;
 use crate::store::Store;
 use crate::write::announced::Announced;

@@ -2,7 +2,7 @@
 
 use crate::format::record::NewRecord;
 use crate::format::record::{Header, InBatch, Kind, Sequence, header_len};
-use crate::index::HashedKey;
+use crate::hashed_key::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
 use crate::write::condition::{Condition, Write};
 use base::{Buf, Key};

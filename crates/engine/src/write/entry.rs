@@ -1,24 +1,31 @@
 use crate::format::address::Address;
-use crate::index::HashedKey;
+use crate::hashed_key::HashedKey;
 use crate::key_space::TableId;
+use crate::lane::{Lanes, Locked};
 use crate::store::Store;
-use crate::write::latch::{Latch, Latches};
+use crate::write::latch::Latch;
 use crate::write::permit::Permit;
 
 /// The right to change the index entries of one or several keys, which are in memory: until this
 /// drops, all that is asked of the index about these keys is answered at once.
 #[must_use = "it ends when it drops"]
 pub(crate) struct Entry<'a> {
-    /// `None` if the latches were free: no other task runs before the next await.
+    /// `None` if the latches were free: the right ends with the section of locks.
     latch: Option<Latch<'a>>,
-    _permit: Permit<'a>,
+    /// `None` if the index has all entries in memory.
+    _permit: Option<Permit<'a>>,
 }
 
 impl<'a> Entry<'a> {
-    /// Keeps the right over an await, for keys of these hashes.
-    pub(crate) fn hold(&mut self, latches: &'a Latches, hashes: impl Iterator<Item = u64>) {
+    /// Keeps the right beyond the section, for keys of these hashes.
+    pub(crate) fn hold(
+        &mut self,
+        lanes: &'a Lanes,
+        locked: &mut Locked<'_>,
+        hashes: impl Iterator<Item = u64>,
+    ) {
         if self.latch.is_none() {
-            self.latch = Some(latches.take_free(hashes));
+            self.latch = Some(Latch::of_free(lanes, locked, hashes));
         }
     }
 }
@@ -36,39 +43,43 @@ impl Store {
         &self,
         keys: impl ExactSizeIterator<Item = (TableId, HashedKey<'k>)> + Clone,
     ) -> Entry<'_> {
+        let hashes = keys.clone().map(|(_, key)| key.hash);
+        if !self.keeps_tables {
+            return Entry { latch: Some(Latch::wait(&self.lanes, hashes).await), _permit: None };
+        }
         let permit = self.index.admit(count(&keys)).await;
-        let latch = self.latches.latch(keys.clone().map(|(_, key)| key.hash)).await;
+        let latch = Latch::wait(&self.lanes, hashes).await;
         for (table, key) in keys {
             self.index.load(table, key, &permit).await;
         }
-        Entry { latch: Some(latch), _permit: permit }
+        Entry { latch: Some(latch), _permit: Some(permit) }
     }
 
-    /// Returns the same right, if it needs no wait. It lasts until the next await, unless it is
-    /// [held](Entry::hold).
+    /// Returns the same right, if it needs no wait. It lasts as long as the keys' lanes are locked,
+    /// unless it is [held](Entry::hold).
     pub(crate) fn try_enter<'k>(
         &self,
+        locked: &mut Locked<'_>,
         keys: impl ExactSizeIterator<Item = (TableId, HashedKey<'k>)> + Clone,
     ) -> Option<Entry<'_>> {
-        let permit = self.index.admit(count(&keys)).at_once()?;
-        if !self.latches.are_free(keys.clone().map(|(_, key)| key.hash)) {
+        let mut hashes = keys.clone().map(|(_, key)| key.hash);
+        if !hashes.all(|hash| locked.of(hash).latches.is_free(hash)) {
             return None;
         }
+        if !self.keeps_tables {
+            return Some(Entry { latch: None, _permit: None });
+        }
+        let permit = self.index.admit(count(&keys)).at_once()?;
         for (table, key) in keys {
             self.index.load(table, key, &permit).at_once()?;
         }
-        Some(Entry { latch: None, _permit: permit })
+        Some(Entry { latch: None, _permit: Some(permit) })
     }
 
     /// Takes a tombstone out of the index, whose key has been entered. False when it is gone.
-    pub(crate) async fn remove_tombstone(
-        &self,
-        table: TableId,
-        key: HashedKey<'_>,
-        at: Address,
-    ) -> bool {
+    pub(crate) fn remove_tombstone(&self, table: TableId, key: HashedKey<'_>, at: Address) -> bool {
         self.log.state().copies.end_deleting(at);
-        self.index.remove(table, key, at).await
+        self.index.remove(self.lanes.lock(key.hash).of(key.hash), table, key, at)
     }
 }
 

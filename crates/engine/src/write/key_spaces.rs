@@ -44,7 +44,11 @@ impl Store {
             return kept;
         }
         self.index.drop_table(table);
-        self.log.values.forget_table(table);
+        self.lanes.each(|lane| {
+            if let Some(values) = &mut lane.values {
+                values.forget_table(table);
+            }
+        });
         self.log.windows.forget_table(table);
         self.log.state().uncount_table(table);
         self.wake_cleaner_when_low();

@@ -2,7 +2,7 @@
 
 use crate::ack::Ack;
 use crate::error::Error;
-use crate::index::HashedKey;
+use crate::hashed_key::HashedKey;
 use crate::key_space::TableId;
 use crate::log::Appended;
 use crate::read::look_up::Found;
@@ -151,7 +151,7 @@ impl Store {
     async fn forget_deleted(&self, landing: &Landing) {
         for (member, at) in landing.kept().filter(|(member, _)| member.value.is_none()) {
             let _entry = self.enter(member.table, member.hashed()).await;
-            self.remove_tombstone(member.table, member.hashed(), at.address).await;
+            self.remove_tombstone(member.table, member.hashed(), at.address);
         }
     }
 

@@ -12,7 +12,7 @@ pub(crate) struct Turn<'a>(&'a Store);
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        if self.0.is_room_awaited() && self.0.log.shortage(Ack::Program, Kind::Value, 0).is_none() {
+        if self.0.is_room_awaited() && !self.0.is_short_of_room(Kind::Value) {
             self.0.cleaner.release_one();
         }
     }
@@ -23,6 +23,11 @@ impl Store {
     #[inline]
     pub(crate) fn is_room_awaited(&self) -> bool {
         self.cleaner.has_waiters()
+    }
+
+    /// Returns whether the log has no extent for a record of this kind.
+    fn is_short_of_room(&self, kind: Kind) -> bool {
+        self.log.shortage(&self.log.state(), Ack::Program, kind, 0).is_some()
     }
 
     /// Returns a turn for the free space.
@@ -41,7 +46,7 @@ impl Store {
         self.cleaner.wake();
         let refusals = self.cleaner.queue(was_there);
         clock::park(Rank::Credit, Stage::Gc).await;
-        let short = self.log.shortage(Ack::Program, kind, 0).is_some();
+        let short = self.is_short_of_room(kind);
         if self.cleaner.state().refusals > refusals && short {
             return Err(Error::CapacityExceeded);
         }

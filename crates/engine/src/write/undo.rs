@@ -12,7 +12,7 @@ use crate::ack::Ack;
 use crate::clean::expiring::Expiring;
 use crate::format::address::Address;
 use crate::format::record::header_len;
-use crate::index::HashedKey;
+use crate::hashed_key::HashedKey;
 use crate::key_space::TableId;
 use crate::log::{Appended, Log, State};
 use crate::read::look_up::Found;
@@ -84,8 +84,8 @@ impl Store {
         loop {
             let seen = self.log.decisions();
             let entry = self.enter(table, key).await;
-            if self.index.lookup(table, key).await.contains(&at) {
-                self.point_back(failed, before).await;
+            if self.lookup(table, key).await.contains(&at) {
+                self.point_back(failed, before);
                 break;
             }
             drop(entry);
@@ -103,17 +103,21 @@ impl Store {
     }
 
     /// Points the entry back. The key's latch is held.
-    async fn point_back(&self, failed: Failed<'_>, before: Option<&Found>) {
+    fn point_back(&self, failed: Failed<'_>, before: Option<&Found>) {
         let Failed { table, key, at, value } = failed;
         // A tombstone that has landed is out of the index again.
         let is_needed =
             |found: &&Found| found.is_value() || self.log.state().copies.is_deleting(found.address);
         let before = before.filter(is_needed);
+        let mut lanes = self.lanes.lock(key.hash);
+        let lane = lanes.of(key.hash);
         match before {
-            Some(found) => drop(self.index.replace(table, key, at, found.address).await),
-            None => drop(self.index.remove(table, key, at).await),
+            Some(found) => drop(self.index.replace(lane, table, key, at, found.address)),
+            None => drop(self.index.remove(lane, table, key, at)),
         }
-        self.log.values.forget(table, key.key.as_bytes());
+        if let Some(values) = &mut lane.values {
+            values.forget(table, key.hash);
+        }
         let (layout, key_len) = (self.log.layout, key.key.as_bytes().len());
         let mut state = self.log.state();
         if let Some(FailedValue { len, expires }) = value {
@@ -142,7 +146,7 @@ impl Store {
         {
             return false;
         }
-        let candidates = self.index.lookup(table, key).await;
+        let candidates = self.lookup(table, key).await;
         let visits: Vec<_> = candidates.iter().map(|at| self.log.visit(*at)).collect();
         for visit in visits {
             if visit.on_its_way.record.is_some() || !self.has_landed(visit.address).await {

@@ -155,8 +155,10 @@ fn a_damaged_value_after_a_checkpoint_costs_its_own_keys_alone() {
 /// The checkpoint points to the older value, whose page has no summary; the newer is in the log.
 #[test]
 fn a_value_outlives_damage_to_the_one_that_it_replaced() {
-    let indexes: [MakeIndex; 2] =
-        [|_| Box::new(HashIndex::default()), |config| Box::new(CachedHashIndex::new(config))];
+    let indexes: [MakeIndex; 2] = [
+        |_, lanes| Box::new(HashIndex::new(lanes)),
+        |config, _| Box::new(CachedHashIndex::new(config)),
+    ];
     for (number, index) in indexes.into_iter().enumerate() {
         let index_config = IndexConfig { dram_bytes: 0, keys_max: 100 };
         let config = || Config { index, index_config, ..plenty(&SHAPE) };

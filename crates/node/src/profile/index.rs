@@ -6,6 +6,7 @@ use base::{KIB, human_bytes};
 use engine::{IndexConfig, MakeIndex};
 use media::Shape;
 use serde::Serialize;
+use std::sync::Arc;
 
 pub(super) const SCHEMA: Schema =
     Schema { name: "index", title: "[index]", keys: &["kind", "dram_kib", "keys_max"] };
@@ -74,7 +75,7 @@ impl Index {
 
     /// Returns whether it has a memory budget.
     pub fn has_budget(&self) -> bool {
-        (self.make)(&IndexConfig::default()).dram_bytes_min() > 0
+        (self.make)(&IndexConfig::default(), &Arc::default()).dram_bytes_min() > 0
     }
 
     /// Returns its configuration for `kv_bytes` of namespaces of keys and values.
@@ -83,20 +84,21 @@ impl Index {
             return IndexConfig::default();
         }
         let keys_max = self.keys_max.unwrap_or_else(|| (kv_bytes / BYTES_OF_KEY).max(1));
-        let floor = (self.make)(&IndexConfig { dram_bytes: 0, keys_max }).dram_bytes_min();
+        let floor =
+            (self.make)(&IndexConfig { dram_bytes: 0, keys_max }, &Arc::default()).dram_bytes_min();
         let dram_bytes = self.dram_bytes.unwrap_or_else(|| (kv_bytes / BYTES_OF_DRAM).max(floor));
         IndexConfig { dram_bytes, keys_max }
     }
 
     /// Returns the number of extents that the log reserves for it on a medium of this shape.
     pub fn table_extents(&self, kv_bytes: u64, shape: &Shape) -> u32 {
-        (self.make)(&self.config(kv_bytes)).table_extents(shape)
+        (self.make)(&self.config(kv_bytes), &Arc::default()).table_extents(shape)
     }
 
     /// Fails if the budget is too small.
     pub(super) fn check_budget(&self, kv_bytes: u64) -> Result<(), String> {
         let config = self.config(kv_bytes);
-        let floor = (self.make)(&config).dram_bytes_min();
+        let floor = (self.make)(&config, &Arc::default()).dram_bytes_min();
         if config.dram_bytes >= floor {
             return Ok(());
         }

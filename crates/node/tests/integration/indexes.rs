@@ -3,7 +3,8 @@
 use base::{Buf, Key, Rng};
 use controller::Submission;
 use engine::{
-    Address, CachedHashIndex, HashedKey, Index, IndexConfig, KeySpaceId, MakeIndex, TableId, Tables,
+    Address, CachedHashIndex, HashedKey, Index, IndexConfig, KeySpaceId, Lane, Lanes, MakeIndex,
+    TableId, Tables,
 };
 use media::{Memory, Shape};
 use node::{Device, FaultPlan, INDEXES, Profile, profile};
@@ -11,6 +12,7 @@ use reactor::Reactor;
 use spec::{Command, ListReader, Status, StoreOptions};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// Tables that the steps are on: two lives of a key space, and another.
@@ -38,12 +40,60 @@ fn keys(count: usize) -> Vec<Key> {
     keys.into_iter().collect()
 }
 
+/// An index and its lanes.
+struct Indexed {
+    index: Box<dyn Index>,
+    lanes: Arc<Lanes>,
+}
+
+impl Deref for Indexed {
+    type Target = dyn Index;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.index
+    }
+}
+
+impl Indexed {
+    async fn lookup(&self, table: TableId, key: &Key) -> BTreeSet<Address> {
+        let key = HashedKey::new(key);
+        let found = self.index.lookup(self.lanes.lock(key.hash).of(key.hash), table, key);
+        found.await.into_iter().collect()
+    }
+
+    /// Changes the entries of `key` as a store does: it loads them before.
+    async fn change<T>(
+        &self,
+        table: TableId,
+        key: &Key,
+        change: impl FnOnce(&dyn Index, &mut Lane, HashedKey<'_>) -> T,
+    ) -> T {
+        let key = HashedKey::new(key);
+        let permit = self.index.admit(1).await;
+        self.index.load(table, key, &permit).await;
+        change(&*self.index, self.lanes.lock(key.hash).of(key.hash), key)
+    }
+
+    async fn insert(&self, table: TableId, key: &Key, new: Address) {
+        self.change(table, key, |index, lane, key| index.insert(lane, table, key, new)).await;
+    }
+
+    async fn replace(&self, table: TableId, key: &Key, old: Address, new: Address) -> bool {
+        self.change(table, key, |index, lane, key| index.replace(lane, table, key, old, new)).await
+    }
+
+    async fn remove(&self, table: TableId, key: &Key, old: Address) -> bool {
+        self.change(table, key, |index, lane, key| index.remove(lane, table, key, old)).await
+    }
+}
+
 /// Runs `test` on an empty index of each kind.
-fn each(test: &impl AsyncFn(&str, &dyn Index)) {
+fn each(test: &impl AsyncFn(&str, &Indexed)) {
     assert!(INDEXES.len() > 1, "the registry holds the indexes of the engine and of the examples");
     for (name, make) in all() {
         Reactor::new(None).run(async {
-            let index = make(&CONFIG);
+            let lanes = Arc::default();
+            let index = make(&CONFIG, &lanes);
             let shape = Shape {
                 page_bytes: 4_096,
                 spare_bytes: 0,
@@ -54,7 +104,7 @@ fn each(test: &impl AsyncFn(&str, &dyn Index)) {
             };
             let tables = Tables::on(Arc::new(Memory::new(shape)), index.table_extents(&shape));
             index.attach(&tables);
-            test(name, &*index).await;
+            test(name, &Indexed { index, lanes }).await;
         });
     }
 }
@@ -64,7 +114,7 @@ const CONFIG: IndexConfig = IndexConfig { dram_bytes: 0, keys_max: 12_000 };
 
 /// Every registered index, and one on flash whose leaves are so short that most are not in memory.
 fn all() -> impl Iterator<Item = (&'static str, MakeIndex)> {
-    let short: MakeIndex = |config| Box::new(CachedHashIndex::with_leaves_of(4, config));
+    let short: MakeIndex = |config, _| Box::new(CachedHashIndex::with_leaves_of(4, config));
     INDEXES.iter().copied().chain([("cached-hash with short leaves", short)])
 }
 
@@ -74,7 +124,7 @@ type Entries = BTreeMap<Key, BTreeSet<Address>>;
 /// An index and what it should hold.
 struct Run<'a> {
     name: &'a str,
-    index: &'a dyn Index,
+    index: &'a Indexed,
     model: BTreeMap<TableId, Entries>,
     keys: Vec<Key>,
     rng: Rng,
@@ -83,7 +133,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(name: &'a str, index: &'a dyn Index, keys: usize, seed: u64) -> Self {
+    fn new(name: &'a str, index: &'a Indexed, keys: usize, seed: u64) -> Self {
         let (rng, model) = (Rng::new(seed), BTreeMap::new());
         Self { name, index, model, keys: self::keys(keys), rng, addresses: 0 }
     }
@@ -120,14 +170,13 @@ impl<'a> Run<'a> {
 
     async fn insert(&mut self, table: TableId, key: &Key) {
         let new = self.new_address();
-        self.index.insert(table, HashedKey::new(key), new).await;
+        self.index.insert(table, key, new).await;
         self.of(table, key).insert(new);
     }
 
     async fn step(&mut self) {
         let keys = self.keys.clone();
         let (table, key) = (self.choose(&TABLES), self.choose(&keys));
-        let hashed = HashedKey::new(&key);
         let (old, new) = (self.old_address(table, &key), self.new_address());
         let known = self.entries(table, &key).contains(&old);
         match self.rng.below(1_000) {
@@ -135,7 +184,7 @@ impl<'a> Run<'a> {
             0..400 if self.entries(table, &key).is_empty() => self.insert(table, &key).await,
             0..10 => self.insert(table, &key).await,
             10..650 => {
-                let replaced = self.index.replace(table, hashed, old, new).await;
+                let replaced = self.index.replace(table, &key, old, new).await;
                 assert_eq!(replaced, known, "{}: replacing {old:?} of {key:?}", self.name);
                 if known {
                     self.of(table, &key).remove(&old);
@@ -143,7 +192,7 @@ impl<'a> Run<'a> {
                 }
             }
             650..997 => {
-                let removed = self.index.remove(table, hashed, old).await;
+                let removed = self.index.remove(table, &key, old).await;
                 assert_eq!(removed, known, "{}: removing {old:?} of {key:?}", self.name);
                 self.of(table, &key).remove(&old);
             }
@@ -157,9 +206,11 @@ impl<'a> Run<'a> {
 
     /// The key's entries are found, and nothing that is no entry of the table.
     async fn check(&self, table: TableId, key: &Key) {
-        self.index.prefetch(table, HashedKey::new(key));
-        let found = self.index.lookup(table, HashedKey::new(key)).await;
-        let found: BTreeSet<_> = found.into_iter().collect();
+        let hashed = HashedKey::new(key);
+        let mut lanes = self.index.lanes.lock(hashed.hash);
+        self.index.prefetch(lanes.of(hashed.hash), table, hashed);
+        drop(lanes);
+        let found = self.index.lookup(table, key).await;
         let own = self.entries(table, key);
         assert!(own.is_subset(&found), "{}: {key:?} has {own:?}, not {found:?}", self.name);
         let all: BTreeSet<_> =
@@ -183,7 +234,7 @@ impl<'a> Run<'a> {
             for limit in [1, 2, 7, 1_000] {
                 let found = self.index.scan(table, from.map(HashedKey::new), limit).await;
                 let context = format!("{}: {limit} from {from:?}", self.name);
-                let unique: BTreeSet<_> = found.iter().copied().collect();
+                let unique: BTreeSet<_> = found.iter().map(|entry| entry.address).collect();
                 assert_eq!(unique.len(), found.len(), "{context}: an entry is returned once");
                 let (returned, rest): (Vec<_>, Vec<_>) =
                     entries.iter().partition(|(_, at)| unique.contains(at));
@@ -239,7 +290,7 @@ fn a_scan_misses_none_of_many_entries() {
 fn an_index_has_one_order_of_keys_for_ever() {
     let keys = keys(200);
     for (name, make) in INDEXES {
-        let (index, other) = (make(&CONFIG), make(&CONFIG));
+        let (index, other) = (make(&CONFIG, &Arc::default()), make(&CONFIG, &Arc::default()));
         let mut sorted = keys.clone();
         sorted.sort_by(|a, b| index.compare(a, b));
         for (place, a) in sorted.iter().enumerate() {
@@ -266,7 +317,7 @@ fn the_memory_of_an_index_grows_and_shrinks_with_its_entries() {
         assert!(full >= empty + least, "{name}: {full} bytes for {} entries", keys.len());
         for key in &keys {
             for at in run.entries(TABLES[0], key) {
-                run.index.replace(TABLES[0], HashedKey::new(key), at, Address::MAX).await;
+                run.index.replace(TABLES[0], key, at, Address::MAX).await;
             }
         }
         assert_eq!(index.memory_bytes(), full, "{name}: another address takes the same");

@@ -36,7 +36,7 @@ pub(crate) async fn door_that(ack: Ack) -> Door {
         capacity_bytes: 8 << 20,
         ack,
         victims: Victims::Greedy,
-        index: |_| Box::new(HashIndex::default()),
+        index: |_, lanes| Box::new(HashIndex::new(lanes)),
         index_config: IndexConfig::default(),
         checkpoint_bytes: 0,
         headers_bytes: 0,

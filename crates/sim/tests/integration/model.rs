@@ -219,9 +219,10 @@ impl Run {
     /// The present index, with as little memory as it can do with, and how it is made.
     fn index(&self) -> (IndexConfig, Box<dyn Index>) {
         let keys_max = (KEYS as u64 + 2) * (SPACES + 1);
-        let dram_bytes = self.index.1(&IndexConfig { dram_bytes: 0, keys_max }).dram_bytes_min();
+        let empty = IndexConfig { dram_bytes: 0, keys_max };
+        let dram_bytes = self.index.1(&empty, &Arc::default()).dram_bytes_min();
         let config = IndexConfig { dram_bytes, keys_max };
-        (config, self.index.1(&config))
+        (config, self.index.1(&config, &Arc::default()))
     }
 
     fn config(&mut self, shape: Shape) -> Config {
@@ -234,7 +235,8 @@ impl Run {
         ];
         let (index_config, _) = self.index();
         // What one index has stored is opened with another one.
-        let kept = |(_, make): &(_, MakeIndex)| make(&index_config).table_extents(&shape);
+        let kept =
+            |(_, make): &(_, MakeIndex)| make(&index_config, &Arc::default()).table_extents(&shape);
         let spare = SPARE_EXTENTS_MIN + INDEXES.iter().map(kept).max().unwrap_or(0);
         Config {
             // Extents that are being filled, cleaned or kept for cleaning hold no data, and those

@@ -27,7 +27,7 @@ async fn door() -> Rc<Door> {
         capacity_bytes: 32 << 20,
         ack: Ack::Buffer { bytes: 8 << 20 },
         victims: Victims::Greedy,
-        index: |_| Box::new(HashIndex::default()),
+        index: |_, lanes| Box::new(HashIndex::new(lanes)),
         index_config: IndexConfig::default(),
         checkpoint_bytes: 0,
         headers_bytes: 0,

@@ -70,7 +70,7 @@ async fn device_on(
         capacity_bytes: shape.extent_bytes() * u64::from(extents / 2),
         ack: Ack::Program,
         victims: Victims::Greedy,
-        index: |_| Box::new(HashIndex::default()),
+        index: |_, lanes| Box::new(HashIndex::new(lanes)),
         index_config: IndexConfig::default(),
         checkpoint_bytes: 0,
         headers_bytes: 0,

@@ -108,7 +108,7 @@ async fn store(group: Group) -> Arc<Store> {
         capacity_bytes: 16 << 20,
         ack: Ack::Program,
         victims: Victims::Greedy,
-        index: |_| Box::new(HashIndex::default()),
+        index: |_, lanes| Box::new(HashIndex::new(lanes)),
         index_config: IndexConfig::default(),
         checkpoint_bytes: 0,
         headers_bytes: 0,

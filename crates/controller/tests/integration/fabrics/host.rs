@@ -224,7 +224,7 @@ pub(crate) async fn store(group: Group, medium: Arc<dyn Media>, ack: Ack) -> Arc
         capacity_bytes: CAPACITY,
         ack,
         victims: Victims::Greedy,
-        index: |_| Box::new(HashIndex::default()),
+        index: |_, lanes| Box::new(HashIndex::new(lanes)),
         index_config: IndexConfig::default(),
         checkpoint_bytes: 0,
         headers_bytes: 0,

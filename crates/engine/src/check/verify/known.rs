@@ -3,7 +3,7 @@ use crate::clean::expiry::has_expired;
 use crate::extent::Live;
 use crate::format::address::Address;
 use crate::format::record::{Kind, Sequence};
-use crate::index::HashedKey;
+use crate::hashed_key::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
 use crate::log::OnItsWay;
 use crate::recover::listing::Record;
@@ -47,7 +47,8 @@ impl Known {
         let spaces = store.key_spaces().into_iter().chain([KeySpaceId::STORE]);
         known.tables = spaces.filter_map(|space| store.spaces.table(space).ok()).collect();
         for table in &known.tables {
-            known.addresses.extend(store.index.scan(*table, None, usize::MAX).await);
+            let entries = store.index.scan(*table, None, usize::MAX).await;
+            known.addresses.extend(entries.iter().map(|entry| entry.address));
         }
         known.addresses.sort_unstable();
         known.sequences = vec![Sequence::default(); known.addresses.len()];
@@ -79,7 +80,7 @@ impl Known {
             }
             Kind::Value | Kind::Lost => {
                 let Some(at) = self.position(record.address) else { return };
-                if store.index.lookup(header.table, key).await.contains(&record.address) {
+                if store.lookup(header.table, key).await.contains(&record.address) {
                     self.sequences[at] = header.sequence;
                     let key_len = header.key.as_bytes().len();
                     let live = self.values.entry(extent).or_default();
@@ -150,7 +151,7 @@ impl Known {
         let newest_tombstone = self.deleted.get(&(header.table, key.hash));
         let is_deleted = newest_tombstone.is_some_and(|newest| *newest > header.sequence);
         let mut is_indexed = false;
-        for at in store.index.lookup(header.table, key).await {
+        for at in store.lookup(header.table, key).await {
             let sequence = self.position(at).map(|at| self.sequences[at]).unwrap_or_default();
             let is_older = sequence != Sequence::default() && sequence < header.sequence;
             // Other keys may look like this one to the index.

@@ -4,8 +4,8 @@
 use super::leaf::{HASH_BITS, Leaf, LeafId, kept};
 use super::state::{Seek, State};
 use super::{CachedHashIndex, Shared};
-use crate::format::address::Address;
-use crate::index::{Candidates, Index};
+use crate::format::address::{Address, Candidates};
+use crate::index::{Index, IndexEntry};
 use crate::key_space::TableId;
 use clock::{Class, Held, Rank, Stage};
 use std::collections::BTreeMap;
@@ -60,13 +60,13 @@ impl CachedHashIndex {
         }
     }
 
-    /// Returns the addresses of the entries from `from` on, at least `limit` if there are as many.
+    /// Returns the entries from `from` on, at least `limit` if there are as many.
     pub(super) async fn scan_on_flash(
         &self,
         table: TableId,
         from: Option<u64>,
         limit: usize,
-    ) -> Vec<Address> {
+    ) -> Vec<IndexEntry> {
         let mut read = BTreeMap::new();
         loop {
             let missing = match self.state().gather(table, from.unwrap_or(0), limit, &read) {
@@ -211,7 +211,7 @@ impl State {
         from: u64,
         limit: usize,
         read: &BTreeMap<(LeafId, Address), Leaf>,
-    ) -> Result<Vec<Address>, (LeafId, Address)> {
+    ) -> Result<Vec<IndexEntry>, (LeafId, Address)> {
         let mut found = Vec::new();
         let Some(known) = self.tables.get(&table) else { return Ok(found) };
         let mut place = Some(known.directory.leaf_of(from));
@@ -229,7 +229,8 @@ impl State {
                 if found.len() >= limit && last.is_some_and(|last| last != hash && last > from) {
                     return Ok(found);
                 }
-                found.push(entry.address());
+                let kept = hash << (64 - HASH_BITS);
+                found.push(IndexEntry { hash: kept, address: entry.address() });
                 last = Some(hash);
             }
             place = known.directory.next(at.first);

@@ -3,9 +3,9 @@
 use super::directory::Directory;
 use super::frames::{FRAME_BYTES, Frame, Frames};
 use super::leaf::{ENTRY_BYTES, HASH_BITS, HEAD_BYTES, Leaf, LeafId};
-use crate::format::address::Address;
+use crate::format::address::{Address, Candidates};
+use crate::index::IndexCounts;
 use crate::index::survivors::Survivors;
-use crate::index::{Candidates, IndexCounts};
 use crate::key_space::TableId;
 use clock::TaskId;
 use hashbrown::HashMap;

@@ -4,26 +4,19 @@
 //! to say.
 
 use super::run::{self, Packer, RunId};
-use super::{HashIndex, Slot, Table};
+use super::{HashIndex, join};
 use crate::error::Error;
 use crate::format::address::Address;
 use crate::index::Saved;
 use crate::index::survivors::Survivors;
 use crate::index::tables::{TablePageName, Tables};
 use crate::key_space::{KeySpaceId, TableId};
+use crate::lane::entries::{Slot, Table};
 use base::Buf;
 use base::limits::LANES;
 use clock::Class;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// An entry that came or went since the freeze.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Change {
-    pub(super) table: TableId,
-    pub(super) slot: Slot,
-    pub(super) is_new: bool,
-}
 
 /// That of all its pages.
 const NAME: TablePageName = TablePageName(*b"kvasir hash runs");
@@ -84,22 +77,21 @@ struct Filling {
 
 impl HashIndex {
     pub(super) fn begin_saving(&self) {
-        for lane in 0..LANES {
-            self.lane(lane).undo = Some(Vec::new());
-        }
+        self.lanes.each(|lane| lane.entries.undo = Some(Vec::new()));
     }
 
     pub(super) fn end_saving(&self) {
-        for lane in 0..LANES {
-            let mut lane = self.lane(lane);
-            lane.undo = None;
-            lane.dropped.clear();
-        }
+        self.lanes.each(|lane| {
+            lane.entries.undo = None;
+            lane.entries.dropped.clear();
+        });
     }
 
     /// The runs of a lane as they were at the freeze. Changes need not be remembered from here on.
     fn take_lane(&self, number: usize) -> Vec<(TableId, Vec<(u32, Address)>)> {
-        let mut lane = self.lane(number);
+        let hash = join((number, 0));
+        let mut locked = self.lanes.lock(hash);
+        let lane = &mut locked.of(hash).entries;
         let undo = lane.undo.take().unwrap_or_default();
         let dropped = std::mem::take(&mut lane.dropped);
         let mut runs = Vec::new();
@@ -170,7 +162,8 @@ impl HashIndex {
             }
         }
         for ((lane, table), filling) in fillings {
-            self.lane(usize::from(lane) % LANES).tables.push((table, filling.table));
+            let hash = join((usize::from(lane) % LANES, 0));
+            self.lanes.lock(hash).of(hash).entries.tables.push((table, filling.table));
         }
         Ok(())
     }
@@ -219,7 +212,8 @@ impl Filling {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::{HashedKey, Index};
+    use crate::hashed_key::HashedKey;
+    use crate::index::Index;
     use base::{Key, Rng};
 
     type Entries = BTreeMap<(TableId, Address), u64>;
@@ -235,23 +229,31 @@ mod tests {
         let Some((address, number)) = picked.filter(|_| rng.below(3) > 0) else {
             let number = rng.below(1 << 40);
             let key = Key::new(&number.to_le_bytes()).unwrap();
-            drop(index.insert(table, HashedKey::new(&key), next));
+            index.insert(index.lanes.lock(key.hash()).of(key.hash()), table, (&key).into(), next);
             entries.insert((table, next), number);
             return;
         };
         let key = Key::new(&number.to_le_bytes()).unwrap();
         entries.remove(&(table, address));
+        let mut locked = index.lanes.lock(key.hash());
+        let lane = locked.of(key.hash());
         if rng.below(2) == 0 {
-            drop(index.remove(table, HashedKey::new(&key), address));
+            index.remove(lane, table, HashedKey::new(&key), address);
         } else {
-            drop(index.replace(table, HashedKey::new(&key), address, next));
+            index.replace(lane, table, HashedKey::new(&key), address, next);
             entries.insert((table, next), number);
         }
     }
 
+    fn none_is_dropped(index: &HashIndex) -> bool {
+        let mut none_is = true;
+        index.lanes.each(|lane| none_is &= lane.entries.dropped.is_empty());
+        none_is
+    }
+
     #[test]
     fn a_table_that_is_dropped_is_saved_as_it_was_at_the_freeze() {
-        let (index, mut rng) = (HashIndex::default(), Rng::new(1));
+        let (index, mut rng) = (HashIndex::new(&Arc::default()), Rng::new(1));
         let (mut entries, mut next) = (Entries::new(), 0);
         let mut some_changes = |entries: &mut Entries, count: u64| {
             for _ in 0..count {
@@ -274,20 +276,20 @@ mod tests {
             }
         }
         assert_eq!(found, expected);
-        assert!((0..LANES).all(|lane| index.lane(lane).dropped.is_empty()), "none stays");
+        assert!(none_is_dropped(&index), "none stays");
         entries.retain(|(id, _), _| *id != table);
         assert_eq!(index.entries(), entries.len() as u64);
         index.begin_saving();
         index.drop_table(TableId { generation: 0, ..table });
         index.end_saving();
-        assert!((0..LANES).all(|lane| index.lane(lane).dropped.is_empty()), "if it gives way");
+        assert!(none_is_dropped(&index), "if it gives way");
         assert_eq!(index.entries(), 0);
     }
 
     #[test]
     fn what_is_saved_is_what_was_there_at_the_freeze() {
         for seed in 0..40 {
-            let (index, mut rng) = (HashIndex::default(), Rng::new(seed));
+            let (index, mut rng) = (HashIndex::new(&Arc::default()), Rng::new(seed));
             let (mut entries, mut next) = (Entries::new(), 0);
             let mut some_changes = |entries: &mut Entries, rng: &mut Rng, count: u64| {
                 for _ in 0..count {

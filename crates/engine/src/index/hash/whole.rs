@@ -1,7 +1,8 @@
 //! The whole table as it stands, for the saved state of a device.
 
-use super::{HashIndex, Slot, Table};
+use super::{HashIndex, join};
 use crate::key_space::TableId;
+use crate::lane::entries::{Slot, Table};
 use base::limits::LANES;
 use serde::{Deserialize, Serialize};
 
@@ -68,7 +69,9 @@ impl HashIndex {
     pub(super) fn save_whole(&self) -> Option<Vec<u8>> {
         let mut tables = Vec::new();
         for number in 0..LANES {
-            let lane = self.lane(number);
+            let hash = join((number, 0));
+            let mut locked = self.lanes.lock(hash);
+            let lane = &locked.of(hash).entries;
             if lane.undo.is_some() {
                 return None;
             }
@@ -83,8 +86,9 @@ impl HashIndex {
         let tables: Vec<SavedTable> = postcard::from_bytes(saved).ok()?;
         for saved in tables {
             let (lane, id) = (saved.lane, saved.table);
-            let lane = (lane < LANES).then(|| self.lane(lane));
-            lane?.tables.push((id, saved.restored()?));
+            let hash = (lane < LANES).then(|| join((lane, 0)))?;
+            let table = saved.restored()?;
+            self.lanes.lock(hash).of(hash).entries.tables.push((id, table));
         }
         Some(())
     }

@@ -1,7 +1,7 @@
 //! Opening by a checkpoint: its state is restored for the extents that still exist.
 
 use super::{ExtentImage, Image};
-use crate::index::HashedKey;
+use crate::hashed_key::HashedKey;
 use crate::index::survivors::Survivors;
 use crate::key_space::TableId;
 use crate::recover::listing::Replay;
@@ -56,7 +56,7 @@ impl Store {
             self.log.erase(*id, clock::Class::HostRead).await;
         }
         self.tables.while_opening(|entered| entered.has_checkpoint = true);
-        if self.index.table_extents(&self.log.shape) > 0 {
+        if self.keeps_tables {
             for (id, _) in kept.iter().filter(|(_, extent)| extent.summary.is_none()) {
                 self.listing(Replay { extent: *id, from: 0 }).await;
             }
@@ -81,7 +81,8 @@ impl Store {
             let _entry = self.enter(*table, key).await;
             // A later record of the key also hides the copies, and so does an unreadable one.
             if matches!(self.find(*table, key).await, Ok(None)) {
-                self.index.insert(*table, key, *address).await;
+                let mut lanes = self.lanes.lock(key.hash);
+                self.index.insert(lanes.of(key.hash), *table, key, *address);
                 self.log.state().copies.begin_deleting(*address, *table, key.key.clone());
             }
         }

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 const SPACE: KeySpaceId = KeySpaceId(1);
 
-const CACHED: MakeIndex = |config| Box::new(CachedHashIndex::new(config));
-const HASH: MakeIndex = |_| Box::new(HashIndex::default());
+const CACHED: MakeIndex = |config, _| Box::new(CachedHashIndex::new(config));
+const HASH: MakeIndex = |_, lanes| Box::new(HashIndex::new(lanes));
 
 fn config(capacity_bytes: u64, index: MakeIndex, keys_max: u64) -> Config {
     Config {
@@ -85,7 +85,8 @@ fn a_store_that_another_index_filled_has_room_again() {
     };
     let mut without_room = 0;
     for (seed, keys_max) in (0..8).flat_map(|seed| [1_000, 3_000, 6_000].map(|keys| (seed, keys))) {
-        let kept = CACHED(&IndexConfig { dram_bytes: 0, keys_max }).table_extents(&shape);
+        let kept =
+            CACHED(&IndexConfig { dram_bytes: 0, keys_max }, &Arc::default()).table_extents(&shape);
         let capacity_bytes = u64::from(shape.extents - 6 - kept) * shape.extent_bytes() * 8 / 10;
         let medium = Arc::new(Memory::new(shape));
         let len = |rng: &mut Rng| {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub(crate) const SPACE: KeySpaceId = KeySpaceId(1);
 
 /// Leaves of at most eight entries: a hundred keys fill more than the fewest frames.
-const SMALL: MakeIndex = |config| Box::new(CachedHashIndex::with_leaves_of(8, config));
+const SMALL: MakeIndex = |config, _| Box::new(CachedHashIndex::with_leaves_of(8, config));
 
 pub(crate) const fn shape(spare_bytes: u32) -> Shape {
     Shape {

@@ -70,7 +70,7 @@ pub(crate) fn config(rng: &mut Rng, shape: &Shape) -> Config {
         capacity_bytes: room * [40, 60, 75][usize::try_from(rng.below(3)).expect("few")] / 100,
         ack: Ack::Program,
         victims: victims[usize::try_from(rng.below(4)).expect("few")],
-        index: |_| Box::new(HashIndex::default()),
+        index: |_, lanes| Box::new(HashIndex::new(lanes)),
         index_config: IndexConfig::default(),
         checkpoint_bytes: [0, 0, 100_000][usize::try_from(rng.below(3)).expect("few")],
         headers_bytes: 0,

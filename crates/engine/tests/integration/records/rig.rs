@@ -31,7 +31,7 @@ pub(crate) fn config(shape: Shape, ack: Ack) -> Config {
         ack,
         // Other policies may never clean an extent.
         victims: Victims::Fifo,
-        index: |_| Box::new(HashIndex::default()),
+        index: |_, lanes| Box::new(HashIndex::new(lanes)),
         index_config: IndexConfig::default(),
         checkpoint_bytes: 0,
         headers_bytes: 0,

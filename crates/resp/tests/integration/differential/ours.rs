@@ -61,7 +61,7 @@ async fn store(media: Arc<dyn Media>, seed: u64, ack: Ack) -> Arc<Store> {
         capacity_bytes: 32 << 20,
         ack,
         victims: Victims::Greedy,
-        index: |_| Box::new(HashIndex::default()),
+        index: |_, lanes| Box::new(HashIndex::new(lanes)),
         index_config: IndexConfig::default(),
         checkpoint_bytes: 0,
         headers_bytes: 0,

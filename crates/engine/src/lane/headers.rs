@@ -1,29 +1,23 @@
-//! Headers of records in memory, by their addresses: the key that an index entry stands for is
-//! known without a read, where a store looks whether it overwrites.
+//! Headers of the records of a lane in memory, by the hashes of their keys and by their addresses:
+//! the key that an index entry stands for is known without a read, where a store looks whether it
+//! overwrites.
 //!
-//! Whatever is appended is noted, or what was noted of its address before is forgotten: an extent
-//! that was reset is filled anew, and other records get the addresses that were there.
+//! A set has the headers of some hashes. When the index gets an entry, its header is noted in the
+//! set of its hash, or what that set knew of its address is forgotten: an extent that was reset is
+//! filled anew, and other records get the addresses that were there.
 
 use crate::format::address::Address;
 use crate::format::record::{Header, InBatch, Kind, Sequence};
+use crate::hashed_key::hash_in_lane;
 use crate::key_space::{KeySpaceId, TableId};
-use base::{Divisor, mix};
 use clock::UnixMillis;
 use prefetch_index::prefetch_index;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Slots that an address may be in.
 const WAYS: usize = 8;
 
 /// What no address is: the slot is free.
 const FREE: u64 = u64::MAX;
-
-/// The bits that all addresses of a set have in common. Addresses that differ in the others are
-/// within 256 bytes of a page's headers.
-const TOGETHER: u64 = !0x1F & Address::MAX.to_bits();
-
-/// Locks at most, each of as many sets.
-const LOCKS: usize = 64;
 
 /// Bytes of a key, and of the date before one that expires: so a slot with its address takes 64.
 const TAIL_BYTES: usize = 24;
@@ -114,106 +108,101 @@ impl Set {
     }
 }
 
+/// Returns the way that the header of a key takes if it is free, and the one from which it drives
+/// another out.
+#[inline]
+const fn way(hash: u64) -> usize {
+    hash_in_lane(hash) as usize % WAYS
+}
+
 /// See the module's documentation.
 #[derive(Debug)]
 pub(crate) struct Headers {
-    /// Few, so that they are in the processor's cache, where most sets are not.
-    sets: Vec<Mutex<Vec<Set>>>,
-    /// How many sets there are, and locks, unless there are none.
-    count: Option<(Divisor, Divisor)>,
-}
-
-/// Where an address belongs.
-struct Place {
-    lock: usize,
-    set: usize,
-    way: usize,
+    sets: Vec<Set>,
 }
 
 impl Headers {
-    /// At most so many bytes; with 0 nothing is kept.
+    /// Makes a cache of at most `bytes`; with 0 nothing is kept.
     pub(crate) fn new(bytes: u64) -> Self {
         let sets = usize::try_from(bytes).expect("it is memory of this machine") / size_of::<Set>();
-        let locks = LOCKS.min(sets);
-        let each = sets.checked_div(locks).unwrap_or_default();
-        let sets = (0..locks).map(|_| Mutex::new(vec![Set::EMPTY; each])).collect();
-        let count =
-            (locks > 0).then(|| (Divisor::new((locks * each) as u64), Divisor::new(locks as u64)));
-        Self { sets, count }
+        Self { sets: vec![Set::EMPTY; sets] }
     }
 
-    /// How many can be kept.
-    pub(crate) fn room(&self) -> usize {
-        let sets = self.count.map_or(0, |(sets, _)| sets.get());
-        usize::try_from(sets).expect("they are in memory") * WAYS
+    /// Returns how many can be kept.
+    pub(crate) const fn room(&self) -> usize {
+        self.sets.len() * WAYS
     }
 
-    /// Small records that were written one after the other are in one set: it is in the processor's
-    /// cache when the next one is noted.
-    fn place(&self, address: Address) -> Option<Place> {
-        let (sets, locks) = self.count?;
-        let (_, at) = sets.split(mix(address.to_bits() & TOGETHER));
-        let (set, lock) = locks.split(at);
-        let index = |number: u64| usize::try_from(number).expect("there are fewer sets");
-        // Those that share a set do not drive out each other alone.
-        let way = mix(address.to_bits()) >> 61;
-        Some(Place { lock: index(lock), set: index(set), way: index(way) })
+    /// Returns the number of the set of a hash, of which 38 bits count: an index may keep no more.
+    /// Sets are in the order of hashes, in which keys are listed.
+    #[inline]
+    fn number(&self, hash: u64) -> usize {
+        ((u64::from(hash_in_lane(hash)) * self.sets.len() as u64) >> 32) as usize
     }
 
-    fn sets(&self, place: &Place) -> MutexGuard<'_, Vec<Set>> {
-        self.sets[place.lock].lock().unwrap_or_else(PoisonError::into_inner)
+    #[inline]
+    fn set(&self, hash: u64) -> Option<&Set> {
+        self.sets.get(self.number(hash))
     }
 
-    /// Asks the processor for what is known of the record at `address`, ahead of it.
-    pub(crate) fn prefetch(&self, address: Address) {
-        if let Some(place) = self.place(address) {
-            let sets = self.sets(&place);
-            prefetch_index(&sets[..], place.set);
-            prefetch_index(&sets[place.set].headers[..], place.way);
+    /// Prefetches what is known of the records of keys with this hash.
+    #[inline]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        let number = self.number(hash);
+        if let Some(set) = self.sets.get(number) {
+            prefetch_index(&self.sets, number);
+            prefetch_index(&set.headers[..], way(hash));
         }
     }
 
-    /// Notes the header of the record at `address`, or that it is too long to be kept.
-    pub(crate) fn note(&self, address: Address, header: &Header<'_>) {
-        let Some(place) = self.place(address) else { return };
-        let mut sets = self.sets(&place);
-        let set = &mut sets[place.set];
+    /// Notes the header of the record at `address`, to which the index points in place of the one
+    /// at `old`, if there was one. A header that is too long is not kept.
+    pub(crate) fn note(
+        &mut self,
+        hash: u64,
+        old: Option<Address>,
+        address: Address,
+        header: &Header<'_>,
+    ) {
+        let number = self.number(hash);
+        let Some(set) = self.sets.get_mut(number) else { return };
+        let replaced = old.and_then(|old| set.position(old.to_bits()));
         let known = set.position(address.to_bits());
-        let Some(header) = Known::of(header) else {
-            if let Some(at) = known {
-                set.addresses[at] = FREE;
-            }
-            return;
-        };
-        let own = (set.addresses[place.way] == FREE).then_some(place.way);
-        let at = known.or(own).or_else(|| set.position(FREE)).unwrap_or(place.way);
+        for at in replaced.into_iter().chain(known) {
+            set.addresses[at] = FREE;
+        }
+        let Some(header) = Known::of(header) else { return };
+        let own = (set.addresses[way(hash)] == FREE).then_some(way(hash));
+        let free = own.or(replaced).or_else(|| set.position(FREE));
+        let at = free.unwrap_or(way(hash));
         set.addresses[at] = address.to_bits();
         set.headers[at] = header;
     }
 
     /// Returns what `read` makes of the header of the record at `address`, if that is known. Where
     /// its value begins is not.
+    #[inline]
     pub(crate) fn with<T>(
         &self,
+        hash: u64,
         address: Address,
         read: impl FnOnce(&Header<'_>) -> T,
     ) -> Option<T> {
-        let place = self.place(address)?;
-        let sets = self.sets(&place);
-        let set = &sets[place.set];
+        let set = self.set(hash)?;
         Some(read(&set.headers[set.position(address.to_bits())?].header()))
     }
 
     /// Returns whether the header of the record at `address` is known.
-    pub(crate) fn has(&self, address: Address) -> bool {
-        self.with(address, |_| ()).is_some()
+    pub(crate) fn has(&self, hash: u64, address: Address) -> bool {
+        self.set(hash).is_some_and(|set| set.position(address.to_bits()).is_some())
     }
 
-    /// Nothing points to the record any more.
-    pub(crate) fn forget(&self, address: Address) {
-        let Some(place) = self.place(address) else { return };
-        let set = &mut self.sets(&place)[place.set];
-        if let Some(at) = set.position(address.to_bits()) {
+    /// Forgets the header of a record that the index no longer points to.
+    pub(crate) fn forget(&mut self, hash: u64, address: Address) {
+        let number = self.number(hash);
+        if let Some(set) = self.sets.get_mut(number)
+            && let Some(at) = set.position(address.to_bits())
+        {
             set.addresses[at] = FREE;
         }
     }
@@ -240,33 +229,39 @@ mod tests {
         }
     }
 
-    /// Few sets, so that addresses drive each other out.
+    /// Few sets, so that records drive each other out. An address has another key now and then.
     #[test]
-    fn what_is_known_of_an_address_is_the_last_that_was_noted_there() {
-        let (headers, mut rng) = (Headers::new(16 << 10), Rng::new(7));
+    fn what_is_known_of_a_record_is_what_was_noted_last() {
+        let (mut headers, mut rng) = (Headers::new(16 << 10), Rng::new(7));
         let (mut noted, mut hits) = (BTreeMap::new(), 0);
         for count in 0..20_000 {
             let address = Address::from_bits(rng.below(300));
+            let known = noted.get(&address).copied();
             match rng.below(4) {
                 0 => {
-                    headers.forget(address);
-                    noted.remove(&address);
+                    let (hash, _) = noted.remove(&address).unwrap_or_default();
+                    headers.forget(hash, address);
+                    assert!(!headers.has(hash, address));
                 }
                 1 => {
-                    let found = headers.with(address, |header| header.sequence.0);
+                    let Some((hash, count)) = known else { continue };
+                    let found = headers.with(hash, address, |header| header.sequence.0);
+                    assert_eq!(headers.has(hash, address), found.is_some());
                     hits += u64::from(found.is_some());
-                    assert!(found.is_none() || found == noted.get(&address).copied());
+                    assert!(found.is_none() || found == Some(count));
                 }
                 _ => {
                     let len = usize::try_from(1 + rng.below(40)).unwrap();
                     let expires = (rng.below(3) == 0).then_some(UnixMillis(count));
                     let header = header(count, &vec![7; len], expires);
-                    headers.note(address, &header.borrowed());
-                    let is_short = header.len() <= 56;
+                    let (hash, old) = (rng.below(60) << 52, Address::from_bits(rng.below(300)));
+                    headers.note(hash, Some(old), address, &header.borrowed());
+                    assert!(old == address || !headers.has(hash, old));
                     noted.remove(&address);
-                    noted.extend(is_short.then_some((address, count)));
-                    let found = headers
-                        .with(address, |found| (found.sequence, Key::new(found.key).unwrap()));
+                    let is_short = header.len() <= 56;
+                    noted.extend(is_short.then_some((address, (hash, count))));
+                    let read = |found: &Header<'_>| (found.sequence, Key::new(found.key).unwrap());
+                    let found = headers.with(hash, address, read);
                     assert_eq!(found, is_short.then_some((header.sequence, header.key)));
                 }
             }
@@ -274,11 +269,21 @@ mod tests {
         assert!(hits > 500, "{hits} of some 5,000 were known");
     }
 
+    /// Hashes of one set, and an address that one key's record had before another's.
+    #[test]
+    fn a_set_knows_one_record_at_an_address() {
+        let mut headers = Headers::new(size_of::<Set>() as u64);
+        let (long, at) = (header(2, &[8; 40], None), Address::from_bits(9));
+        headers.note(1 << 40, None, at, &header(1, b"key", None).borrowed());
+        headers.note(2 << 40, None, at, &long.borrowed());
+        assert!(!headers.has(1 << 40, at) && !headers.has(2 << 40, at));
+    }
+
     #[test]
     fn nothing_is_kept_in_no_memory() {
-        let headers = Headers::new(0);
-        headers.note(Address::MIN, &header(1, b"key", None).borrowed());
-        headers.forget(Address::MIN);
-        assert!(!headers.has(Address::MIN));
+        let mut headers = Headers::new(0);
+        headers.note(1, None, Address::MIN, &header(1, b"key", None).borrowed());
+        headers.forget(1, Address::MIN);
+        assert!(!headers.has(1, Address::MIN));
     }
 }
