@@ -221,6 +221,7 @@ impl Peer {
                 return true;
             }
             Some(Arrival::Filled(..)) => panic!("all data is kept"),
+            Some(Arrival::Capsule(..)) => panic!("a target sends no command"),
             Some(Arrival::Header(header, data_len)) => {
                 (take_header(&header, &mut self.owed, &mut self.answered, &self.first), data_len)
             }

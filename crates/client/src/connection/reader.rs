@@ -58,6 +58,7 @@ impl<S: Stream> Shared<S> {
         loop {
             let place = match inbox.next()? {
                 None => return Ok(()),
+                Some(Arrival::Capsule(..)) => panic!("an inbox of a host takes no commands"),
                 Some(Arrival::Header(header, len)) => self.place_of(&header, len)?,
                 Some(Arrival::Kept(data, is_intact)) => {
                     self.follow_digest(inbox);

@@ -1,10 +1,13 @@
 use super::check::{Layout, digest_len, layout};
 use super::data_digest::PeerDigest;
 use super::{Counters, DataDigest, Fault, Terms};
-use crate::pdu::{CommonHeader, DIGEST_BYTES, FatalError, H2cData, Header, Side};
+use crate::pdu::{
+    CapsuleCmd, CommonHeader, DIGEST_BYTES, FatalError, H2cData, Header, PduType, Side,
+};
 use base::checksum::crc32c;
 use base::{Buf, BufMut};
 use net::{Broken, Stream};
+use spec::Command;
 use std::io::IoSliceMut;
 use std::rc::Rc;
 use zerocopy::FromBytes;
@@ -19,13 +22,26 @@ const HEADER_BYTES_MIN: usize = 24;
 /// The result of [`Inbox::next`].
 #[derive(Debug)]
 pub enum Arrival<'a> {
-    /// The checked header of a PDU, and the length of its data. If that is not 0, call
+    /// A command capsule with all of its data.
+    Capsule(Command, Brought),
+    /// The checked header of another PDU, and the length of its data. If that is not 0, call
     /// [`Inbox::keep`] or [`Inbox::fill`] before the next call.
     Header(Header<'a>, u32),
     /// The data after [`Inbox::keep`], and whether its digest is correct.
     Kept(Buf, bool),
     /// The buffer passed to [`Inbox::fill`], and whether the digest of its data is correct.
     Filled(BufMut, bool),
+}
+
+/// The data in a command capsule.
+#[derive(Debug)]
+pub enum Brought {
+    /// None. If the command moves data, the controller asks for it by an R2T.
+    Nothing,
+    /// All of it.
+    Data(Buf),
+    /// Data with a wrong digest.
+    Damaged,
 }
 
 /// The result of [`Inbox::read`].
@@ -49,9 +65,20 @@ enum Part {
     /// To data whose buffer the caller has not chosen yet.
     Unplaced { len: u32 },
     /// To `len` bytes at `at` of a buffer, `filled` of which are there; then to their digest.
-    Data { buf: BufMut, at: usize, len: usize, filled: usize, is_kept: bool },
+    Data { buf: BufMut, at: usize, len: usize, filled: usize, owner: Owner },
     /// Nowhere: all of the data is in staging.
     Staged { len: usize },
+}
+
+/// What data belongs to.
+#[derive(Clone, Copy, Debug)]
+enum Owner {
+    /// The capsule of this command.
+    Capsule(Command),
+    /// A PDU whose data the caller keeps.
+    Kept,
+    /// A PDU whose data the caller has placed.
+    Filled,
 }
 
 /// The receiving end of a connection: parses PDUs from a stream.
@@ -63,6 +90,7 @@ enum Part {
 pub struct Inbox {
     side: Side,
     terms: Terms,
+    has_agreed: bool,
     staging: Box<[u8]>,
     /// Start of the bytes in staging.
     start: usize,
@@ -87,6 +115,7 @@ impl Inbox {
         Self {
             side,
             terms: Terms::BEFORE,
+            has_agreed: false,
             staging: vec![0; STAGING_BYTES].into_boxed_slice(),
             start: 0,
             end: 0,
@@ -101,9 +130,11 @@ impl Inbox {
         }
     }
 
-    /// Checks PDUs after the `ICReq` or `ICResp` against `terms`.
+    /// Checks PDUs after the `ICReq` or `ICResp` against `terms`. Command capsules before this
+    /// break the protocol.
     pub fn agree(&mut self, terms: Terms) {
         self.terms = terms;
+        self.has_agreed = true;
     }
 
     /// Sets whether data may be read together with the header before it, and then be copied: so
@@ -137,23 +168,19 @@ impl Inbox {
         &self.staging[self.last_header.0..self.last_header.1]
     }
 
-    /// Returns the next header, or the data of the previous one. `None` means: call
-    /// [`Self::read`].
+    /// Returns the next command capsule, the next other header, or the data of the previous one.
+    /// `None` means: call [`Self::read`].
     #[inline]
     #[expect(clippy::should_implement_trait, reason = "what it gives borrows from the inbox")]
     pub fn next(&mut self) -> Result<Option<Arrival<'_>>, Fault> {
         match self.part {
-            Part::Header => self.next_header(),
+            Part::Header => {}
             Part::Unplaced { .. } => panic!("the place of data is said before the next PDU"),
-            Part::Data { .. } | Part::Staged { .. } => Ok(self.next_data()),
+            Part::Data { .. } | Part::Staged { .. } => return Ok(self.next_data()),
         }
-    }
-
-    #[inline]
-    fn next_header(&mut self) -> Result<Option<Arrival<'_>>, Fault> {
-        let (start, staged) = (self.start, self.end - self.start);
-        let first = self.staging[start..self.end].first_chunk::<{ CommonHeader::LEN }>();
-        let Some(first) = first else {
+        let start = self.start;
+        let staged = &self.staging[start..self.end];
+        let Some(first) = staged.first_chunk::<{ CommonHeader::LEN }>() else {
             self.wanted = HEADER_BYTES_MIN + digest_len(self.terms.digests.header);
             return Ok(None);
         };
@@ -163,28 +190,60 @@ impl Inbox {
         self.last_header = (start, self.end.min(start + claimed));
         let Layout { header_len, data_at, data_len, digests } =
             layout(common, self.side, self.terms)?;
-        if staged < data_at {
+        if staged.len() < data_at {
             self.wanted = data_at;
             return Ok(None);
         }
-        let bytes = &self.staging[start..start + data_at];
+        let (header, after) = staged[..data_at].split_at(header_len);
         if digests.header {
-            check_header_digest(&bytes[..header_len], &bytes[header_len..])?;
+            check_header_digest(header, after)?;
         }
-        let header = Header::read(kind, &bytes[..header_len]).expect("the layout is of a PDU");
-        if let Header::H2cData(_) | Header::C2hData(_) = header
-            && data_field(&bytes[..header_len]) != data_len
-        {
+        let has_field = matches!(kind, PduType::H2C_DATA | PduType::C2H_DATA);
+        if has_field && data_field(header) != data_len {
             return Err(Fault::field(H2cData::LEN_AT));
         }
         self.start += data_at;
         self.arrivals += 1;
         self.counters.count_received();
         self.has_data_digest = digests.data;
+        if kind == PduType::CAPSULE_CMD {
+            let capsule = CapsuleCmd::ref_from_bytes(header).expect("the layout is of a capsule");
+            let command = *capsule.command();
+            return self.take_capsule(command, data_len as usize);
+        }
         if data_len > 0 {
             self.part = Part::Unplaced { len: data_len };
         }
+        let header = &self.staging[start..start + header_len];
+        let header = Header::read(kind, header).expect("the layout is of a PDU");
         Ok(Some(Arrival::Header(header, data_len)))
+    }
+
+    /// Takes the data of a capsule out of staging, or begins to receive it into a buffer.
+    #[inline]
+    fn take_capsule(
+        &mut self,
+        command: Command,
+        len: usize,
+    ) -> Result<Option<Arrival<'static>>, Fault> {
+        if !self.has_agreed {
+            return Err(Fault::of(FatalError::SEQUENCE));
+        }
+        if len == 0 {
+            return Ok(Some(Arrival::Capsule(command, Brought::Nothing)));
+        }
+        let end = self.start + len + digest_len(self.has_data_digest);
+        if end > self.end {
+            self.place(BufMut::unpooled(len), 0, len, Owner::Capsule(command));
+            return Ok(None);
+        }
+        let (data, digest) = self.staging[self.start..end].split_at(len);
+        self.start = end;
+        self.counters.count_copy(len);
+        let is_intact = digest.is_empty() || self.peer_digest.accept(read_digest(digest), data);
+        let brought =
+            if is_intact { Brought::Data(Buf::copy_from(data)) } else { Brought::Damaged };
+        Ok(Some(Arrival::Capsule(command, brought)))
     }
 
     /// Receives the data of the current PDU into a buffer of its own.
@@ -193,14 +252,14 @@ impl Inbox {
         if self.end - self.start >= len + digest_len(self.has_data_digest) {
             self.part = Part::Staged { len };
         } else {
-            self.place(BufMut::unpooled(len), 0, len, true);
+            self.place(BufMut::unpooled(len), 0, len, Owner::Kept);
         }
     }
 
     /// Receives the data of the current PDU into `buf` at byte `at`, where `buf` must have room.
     pub fn fill(&mut self, buf: BufMut, at: u32) {
         let len = self.unplaced();
-        self.place(buf, at as usize, len, false);
+        self.place(buf, at as usize, len, Owner::Filled);
     }
 
     fn unplaced(&self) -> usize {
@@ -210,13 +269,13 @@ impl Inbox {
         len as usize
     }
 
-    fn place(&mut self, mut buf: BufMut, at: usize, len: usize, is_kept: bool) {
+    fn place(&mut self, mut buf: BufMut, at: usize, len: usize, owner: Owner) {
         let filled = len.min(self.end - self.start);
         let staged = &self.staging[self.start..self.start + filled];
         buf.as_mut()[at..at + len][..filled].copy_from_slice(staged);
         self.counters.count_copy(filled);
         self.start += filled;
-        self.part = Part::Data { buf, at, len, filled, is_kept };
+        self.part = Part::Data { buf, at, len, filled, owner };
     }
 
     fn next_data(&mut self) -> Option<Arrival<'static>> {
@@ -236,12 +295,15 @@ impl Inbox {
         let peer = &mut self.peer_digest;
         let mut is_intact = |data: &[u8]| digest.is_none_or(|digest| peer.accept(digest, data));
         Some(match std::mem::replace(&mut self.part, Part::Header) {
-            Part::Data { mut buf, at, len, is_kept, .. } => {
+            Part::Data { mut buf, at, len, owner, .. } => {
                 let is_intact = is_intact(&buf.as_mut()[at..at + len]);
-                if is_kept {
-                    Arrival::Kept(buf.freeze(), is_intact)
-                } else {
-                    Arrival::Filled(buf, is_intact)
+                match owner {
+                    Owner::Capsule(command) if is_intact => {
+                        Arrival::Capsule(command, Brought::Data(buf.freeze()))
+                    }
+                    Owner::Capsule(command) => Arrival::Capsule(command, Brought::Damaged),
+                    Owner::Kept => Arrival::Kept(buf.freeze(), is_intact),
+                    Owner::Filled => Arrival::Filled(buf, is_intact),
                 }
             }
             _ => {

@@ -1,6 +1,6 @@
 use super::budget::Budget;
 use super::limits::LARGE;
-use base::Buf;
+use crate::framing::Brought;
 use base::limits::VALUE_BYTES_MAX;
 use spec::{Command, DataPointer, Transfer};
 use std::collections::{BTreeMap, VecDeque};
@@ -58,14 +58,22 @@ impl Need {
     }
 }
 
-/// Returns the part of the capsule's `data` that the SGL of a command names. `None` if it names
-/// none or too much, which the controller refuses.
+/// Returns the part of a capsule's data that the SGL of its command names. Nothing if it names none
+/// or too much, which the controller refuses.
 #[inline]
-pub(super) fn in_capsule(command: &Command, data: &Buf) -> Option<Buf> {
-    let DataPointer::InCapsule { offset, len } = command.data_pointer() else { return None };
-    let end = offset.checked_add(len).filter(|end| *end <= data.len())?;
-    let is_brought = command.transfer() == Transfer::ToController && len > 0;
-    is_brought.then(|| if len == data.len() { data.clone() } else { data.slice(offset..end) })
+pub(super) fn in_capsule(command: &Command, brought: Brought) -> Brought {
+    let Brought::Data(mut data) = brought else { return brought };
+    let DataPointer::InCapsule { offset, len } = command.data_pointer() else {
+        return Brought::Nothing;
+    };
+    let is_named = command.transfer() == Transfer::ToController && len > 0;
+    match offset.checked_add(len) {
+        Some(end) if is_named && end <= data.len() => {
+            data.narrow(offset..end);
+            Brought::Data(data)
+        }
+        _ => Brought::Nothing,
+    }
 }
 
 /// Decides which commands may start, to bound the bytes in flight.
@@ -138,6 +146,7 @@ impl Admission {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::Buf;
 
     fn store(id: u16, len: u32) -> (Command, Need) {
         let command = Command::store(1, b"key", len, spec::StoreOptions::NONE)
@@ -170,8 +179,11 @@ mod tests {
         let (store, _) = store(1, 100);
         let bytes: Vec<u8> = (0..100).collect();
         let at = |command: Command, pointer| {
-            let part = in_capsule(&command.with_data_pointer(pointer), &Buf::copy_from(&bytes));
-            part.map(|part| part.bytes().unwrap().to_vec())
+            let brought = Brought::Data(Buf::copy_from(&bytes));
+            match in_capsule(&command.with_data_pointer(pointer), brought) {
+                Brought::Data(part) => Some(part.bytes().unwrap().to_vec()),
+                _ => None,
+            }
         };
         let inside = |offset, len| DataPointer::InCapsule { offset, len };
         assert_eq!(at(store, inside(0, 100)), Some(bytes.clone()));

@@ -3,10 +3,10 @@ use super::budget::Budget;
 use super::config::Config;
 use super::deadline::Deadline;
 use super::ended::Ended;
-use super::fused::{Arrived, Brought, FusedCommands, Ready};
+use super::fused::{Arrived, FusedCommands, Ready};
 use super::limits::{COMMANDS_MAX, TIMEOUT};
 use super::transfers::Transfers;
-use crate::framing::Outbox;
+use crate::framing::{Brought, Outbox};
 use crate::pdu::{C2hData, CapsuleResp, CommonHeader, R2t, Side};
 use base::limits::VALUE_BYTES_MAX;
 use base::{Buf, Nanos};
@@ -217,11 +217,11 @@ impl<S: Stream> Connection<S> {
     /// Takes the next command of the host, in the order of their capsules.
     #[inline]
     pub(super) fn arrive(&self, command: Command, brought: Brought) {
-        let is_normal = !command.is_fused() && !self.state.borrow().fused.order.is_waiting();
-        if is_normal {
-            return self.take_alone(command, brought);
+        if command.is_fused() || self.state.borrow().fused.order.is_waiting() {
+            self.arrive_in_order(command, brought);
+        } else {
+            self.take_alone(command, brought);
         }
-        self.arrive_in_order(command, brought);
     }
 
     /// Takes the next command if it or the previous one is fused.
@@ -244,7 +244,7 @@ impl<S: Stream> Connection<S> {
     fn take_alone(&self, command: Command, brought: Brought) {
         match brought {
             Brought::Nothing => self.begin(command),
-            Brought::Data(data) => self.submit(command, data),
+            Brought::Data(data) => self.submit(Capsule::new(command, data)),
             Brought::Damaged => self.refuse(&command, Status::TRANSIENT_TRANSPORT_ERROR),
         }
     }
@@ -253,8 +253,8 @@ impl<S: Stream> Connection<S> {
     /// asked for.
     fn submit_part(&self, Arrived { command, brought }: Arrived) {
         match brought {
-            Brought::Data(data) => self.submit(command, data),
-            Brought::Nothing => self.submit(command, Buf::phantom(0, 0)),
+            Brought::Data(data) => self.submit(Capsule::new(command, data)),
+            Brought::Nothing => self.submit(Capsule::new(command, Buf::phantom(0, 0))),
             Brought::Damaged => self.refuse(&command, Status::TRANSIENT_TRANSPORT_ERROR),
         }
     }
@@ -285,7 +285,7 @@ impl<S: Stream> Connection<S> {
         let ready = self.state.borrow_mut().fused.fill(&command, brought);
         match ready {
             None => {}
-            Some(Ready::Start(capsule)) => self.give(capsule),
+            Some(Ready::Start(capsule)) => self.submit(capsule),
             Some(Ready::Refuse(parts)) => {
                 for (command, status) in parts {
                     self.refuse(&command, status);
@@ -307,7 +307,9 @@ impl<S: Stream> Connection<S> {
     fn start(&self, command: Command, need: Need) {
         match need {
             Need::Data(len) => self.request(command, len),
-            Need::Nothing | Need::Room(_) => self.submit(command, Buf::phantom(0, 0)),
+            Need::Nothing | Need::Room(_) => {
+                self.submit(Capsule::new(command, Buf::phantom(0, 0)));
+            }
         }
     }
 
@@ -322,12 +324,7 @@ impl<S: Stream> Connection<S> {
 
     /// Submits a command with its data to the queue.
     #[inline]
-    fn submit(&self, command: Command, data: Buf) {
-        self.give(Capsule::new(command, data));
-    }
-
-    #[inline]
-    fn give(&self, capsule: Capsule) {
+    fn submit(&self, capsule: Capsule) {
         if let Some(queue) = &*self.queue.borrow() {
             queue.submit(capsule);
         }

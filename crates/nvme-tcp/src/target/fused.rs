@@ -1,16 +1,7 @@
+use crate::framing::Brought;
 use base::Buf;
 use controller::{Capsule, FusedOrder};
 use spec::{Command, Status};
-
-/// The data that came in the capsule of a command.
-#[derive(Debug)]
-pub(super) enum Brought {
-    /// None. If the command moves data, the controller asks for it by an R2T.
-    Nothing,
-    Data(Buf),
-    /// Data with a wrong digest.
-    Damaged,
-}
 
 /// A command whose capsule has come.
 #[derive(Debug)]

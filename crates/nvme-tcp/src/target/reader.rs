@@ -1,11 +1,10 @@
 use super::admission::in_capsule;
 use super::connection::{Connection, ConnectionHandle, Course};
 use super::ended::Ended;
-use super::fused::Brought;
 use super::limits::{H2C_DATA_MAX, TIMEOUT};
-use crate::framing::{Arrival, Fault, Inbox, Read, Terms};
+use crate::framing::{Arrival, Brought, Fault, Inbox, Read, Terms};
 use crate::pdu::{FatalError, H2cData, Header, IcReq, IcResp, Side};
-use base::{Buf, BufMut};
+use base::BufMut;
 use controller::Port;
 use net::Stream;
 use spec::Command;
@@ -16,23 +15,13 @@ use std::rc::Rc;
 /// executed in the reader's poll.
 const TURN_MAX: usize = 256;
 
-/// The owner of the next data.
-#[derive(Debug)]
-enum Pending {
-    Nothing,
-    /// The capsule of this command.
-    Capsule(Command),
-    /// The transfer with this tag.
-    Transfer(u16),
-}
-
 /// The result of taking the next part of a PDU.
 enum Step {
     Taken,
     /// It has not arrived.
     Missing,
-    /// It is a command with this much data, and no command slot is free.
-    Full(Command, u32),
+    /// It is a command, and no command slot is free.
+    Full(Command, Brought),
 }
 
 /// Receives and handles the PDUs of a host.
@@ -40,7 +29,8 @@ pub(super) struct Reader<S> {
     connection: Rc<Connection<S>>,
     port: Rc<dyn Port>,
     inbox: Inbox,
-    pending: Pending,
+    /// The tag of the transfer whose data comes next.
+    filled: u16,
     is_initialized: bool,
     /// The arrival for which the deadline is set.
     awaited: Option<u64>,
@@ -49,8 +39,7 @@ pub(super) struct Reader<S> {
 impl<S: Stream> Reader<S> {
     pub(super) fn new(connection: Rc<Connection<S>>, port: Rc<dyn Port>) -> Self {
         let inbox = Inbox::new(Side::Controller, connection.config.counters.clone());
-        let pending = Pending::Nothing;
-        Self { connection, port, inbox, pending, is_initialized: false, awaited: None }
+        Self { connection, port, inbox, filled: 0, is_initialized: false, awaited: None }
     }
 
     /// Reads PDUs until the connection ends.
@@ -91,10 +80,10 @@ impl<S: Stream> Reader<S> {
                             clock::give_way().await;
                         }
                     }
-                    Step::Full(command, data_len) => {
+                    Step::Full(command, brought) => {
                         connection.execute_held();
                         self.wait_for_room().await?;
-                        self.take_capsule(command, data_len)?;
+                        connection.arrive(command, brought);
                     }
                     Step::Missing => break,
                 }
@@ -145,12 +134,13 @@ impl<S: Stream> Reader<S> {
     fn take_next(&mut self) -> Result<Step, Ended> {
         let Some(arrival) = self.inbox.next()? else { return Ok(Step::Missing) };
         match arrival {
-            Arrival::Header(Header::CapsuleCmd(capsule), data_len) => {
-                let command = *capsule.command();
+            Arrival::Capsule(command, brought) => {
+                self.follow_digest();
+                let brought = in_capsule(&command, brought);
                 if !self.connection.take_command() {
-                    return Ok(Step::Full(command, data_len));
+                    return Ok(Step::Full(command, brought));
                 }
-                self.take_capsule(command, data_len)?;
+                self.connection.arrive(command, brought);
             }
             Arrival::Header(Header::H2cData(data), _) => {
                 let data = *data;
@@ -164,10 +154,7 @@ impl<S: Stream> Reader<S> {
                 return Err(Ended::Terminated(request.error()));
             }
             Arrival::Header(header, _) => panic!("{header:?} comes from a controller"),
-            Arrival::Kept(data, is_intact) => {
-                self.follow_digest();
-                self.place_capsule(&data, is_intact);
-            }
+            Arrival::Kept(..) => panic!("only capsules and transfers have data"),
             Arrival::Filled(buf, is_intact) => {
                 self.follow_digest();
                 self.place_data(buf, is_intact);
@@ -219,20 +206,6 @@ impl<S: Stream> Reader<S> {
         Ok(())
     }
 
-    #[inline]
-    fn take_capsule(&mut self, command: Command, data_len: u32) -> Result<(), Fault> {
-        if !self.is_initialized {
-            return Err(Fault::of(FatalError::SEQUENCE));
-        }
-        if data_len == 0 {
-            self.connection.arrive(command, Brought::Nothing);
-        } else {
-            self.pending = Pending::Capsule(command);
-            self.inbox.keep();
-        }
-        Ok(())
-    }
-
     /// Computes data digests as the host does, once its PDUs have shown how.
     #[inline]
     fn follow_digest(&self) {
@@ -241,39 +214,21 @@ impl<S: Stream> Reader<S> {
         }
     }
 
-    fn place_capsule(&mut self, data: &Buf, is_intact: bool) {
-        let Pending::Capsule(command) = self.take_pending() else {
-            panic!("the data of capsules is kept");
-        };
-        if !is_intact {
-            return self.connection.arrive(command, Brought::Damaged);
-        }
-        let brought = in_capsule(&command, data).map_or(Brought::Nothing, Brought::Data);
-        self.connection.arrive(command, brought);
-    }
-
     fn take_data(&mut self, data: &H2cData) -> Result<(), Fault> {
         if !self.is_initialized {
             return Err(Fault::of(FatalError::SEQUENCE));
         }
         let buf = self.connection.state.borrow_mut().transfers.take_buf(data)?;
-        self.pending = Pending::Transfer(data.tag());
+        self.filled = data.tag();
         self.inbox.fill(buf, data.offset());
         Ok(())
     }
 
     fn place_data(&mut self, buf: BufMut, is_intact: bool) {
-        let Pending::Transfer(tag) = self.take_pending() else {
-            panic!("the data of transfers fills their buffers");
-        };
-        let done = self.connection.state.borrow_mut().transfers.filled(tag, buf, is_intact);
+        let done = self.connection.state.borrow_mut().transfers.filled(self.filled, buf, is_intact);
         if let Some(done) = done {
             let brought = done.data.map_or(Brought::Damaged, Brought::Data);
             self.connection.fill(done.command, brought);
         }
-    }
-
-    fn take_pending(&mut self) -> Pending {
-        std::mem::replace(&mut self.pending, Pending::Nothing)
     }
 }

@@ -1,7 +1,7 @@
 use crate::tape::Tape;
 use base::{Buf, BufMut, Rng};
 use net::{Broken, Stream};
-use nvme_tcp::framing::{Arrival, Counters, Inbox, Outbox, Read, Terms, Written};
+use nvme_tcp::framing::{Arrival, Brought, Counters, Inbox, Outbox, Read, Terms, Written};
 use nvme_tcp::pdu::{
     C2hData, CapsuleCmd, CapsuleResp, Digests, FatalError, H2cData, Header, IcReq, IcResp, R2t,
     Side,
@@ -92,6 +92,15 @@ fn fields(header: Header<'_>) -> Vec<u8> {
     bytes[8..].to_vec()
 }
 
+/// The data of a capsule, which is intact.
+fn bytes_of(brought: &Brought) -> &[u8] {
+    match brought {
+        Brought::Nothing => &[],
+        Brought::Data(data) => data.bytes().expect("the inbox copies bytes"),
+        Brought::Damaged => panic!("its digest is right"),
+    }
+}
+
 /// Receives as many PDUs as `script` has, and compares. Data goes to a buffer of its own or to one
 /// that is given, as `rng` says.
 fn receive(inbox: &mut Inbox, tape: &Tape, script: &[Sent], rng: &mut Rng) {
@@ -100,6 +109,11 @@ fn receive(inbox: &mut Inbox, tape: &Tape, script: &[Sent], rng: &mut Rng) {
     loop {
         while let Some(arrival) = inbox.next().expect("every PDU is right") {
             match arrival {
+                Arrival::Capsule(command, brought) => {
+                    let (sent, with) = left.next().expect("no more comes than was sent");
+                    assert_eq!(command.as_bytes(), &sent[8..]);
+                    assert_eq!(bytes_of(&brought), with);
+                }
                 Arrival::Header(header, len) => {
                     assert!(data.is_none());
                     let (sent, with) = left.next().expect("no more comes than was sent");
@@ -234,12 +248,9 @@ fn small_data_is_copied_once_at_most() {
             while !tape.is_read() {
                 inbox.read(&tape).unwrap();
                 while let Some(arrival) = inbox.next().unwrap() {
-                    if let Arrival::Kept(data, true) = arrival {
-                        assert_eq!(data.bytes(), Some(script[count].1.as_slice()));
-                        count += 1;
-                    } else {
-                        inbox.keep();
-                    }
+                    let Arrival::Capsule(_, brought) = arrival else { panic!("{arrival:?}") };
+                    assert_eq!(bytes_of(&brought), script[count].1);
+                    count += 1;
                 }
             }
             assert_eq!(count, 200);
@@ -274,9 +285,8 @@ fn a_flipped_bit_is_found_wherever_it_is() {
         inbox.agree(terms);
         let fault = loop {
             match inbox.next() {
-                Ok(Some(Arrival::Header(..))) => inbox.keep(),
-                Ok(Some(Arrival::Kept(_, is_intact))) => {
-                    assert!(!is_intact && bit / 8 >= 76, "bit {bit}");
+                Ok(Some(Arrival::Capsule(_, brought))) => {
+                    assert!(matches!(brought, Brought::Damaged) && bit / 8 >= 76, "bit {bit}");
                     break None;
                 }
                 Ok(Some(arrival)) => panic!("{arrival:?}"),

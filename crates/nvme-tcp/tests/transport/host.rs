@@ -172,6 +172,7 @@ impl Host {
                         };
                     }
                     Arrival::Filled(..) => panic!("all data is kept"),
+                    Arrival::Capsule(..) => panic!("a target sends no command"),
                 };
                 if len == 0 {
                     return came;

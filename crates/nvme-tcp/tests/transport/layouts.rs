@@ -1,5 +1,6 @@
+use crate::crc::crc32c;
 use crate::tape::Tape;
-use nvme_tcp::framing::{Arrival, Fault, Inbox, Terms};
+use nvme_tcp::framing::{Arrival, Brought, Fault, Inbox, Terms};
 use nvme_tcp::pdu::{Digests, FatalError, Side};
 use std::rc::Rc;
 
@@ -19,11 +20,15 @@ fn judge(side: Side, terms: Terms, common: (u8, u8, u8, u8, u32)) -> Result<u32,
     let (kind, flags, header_len, data_offset, len) = common;
     let mut bytes = vec![kind, flags, header_len, data_offset];
     bytes.extend(len.to_le_bytes());
-    bytes.resize(300, 0);
+    bytes.resize(10_000, 0);
     if let (6 | 7, false) = (kind, terms.digests.header) {
         let trailing = if terms.digests.data { 4 } else { 0 };
         let data_len = len.wrapping_sub(u32::from(data_offset) + trailing);
         bytes[16..20].copy_from_slice(&data_len.to_le_bytes());
+    }
+    if let (4, true, Some(end)) = (kind, terms.digests.data, (len as usize).checked_sub(4)) {
+        let digest = crc32c(bytes.get(data_offset.into()..end).unwrap_or_default());
+        bytes[end..][..4].copy_from_slice(&digest.to_le_bytes());
     }
     let tape = Tape::of(&bytes, 1, 300);
     let mut inbox = Inbox::new(side, Rc::default());
@@ -31,6 +36,8 @@ fn judge(side: Side, terms: Terms, common: (u8, u8, u8, u8, u32)) -> Result<u32,
     loop {
         match inbox.next()? {
             Some(Arrival::Header(_, data_len)) => return Ok(data_len),
+            Some(Arrival::Capsule(_, Brought::Nothing)) => return Ok(0),
+            Some(Arrival::Capsule(_, Brought::Data(data))) => return Ok(data.len()),
             Some(arrival) => panic!("{arrival:?}"),
             None => assert!(inbox.read(&tape).is_ok()),
         }

@@ -46,7 +46,12 @@ fn take_all(inbox: &mut Inbox, tape: &Tape) {
             }
             Ok(None) if tape.is_read() => return,
             Ok(None) => assert!(inbox.read(tape).is_ok()),
-            Ok(Some(Arrival::Header(_, 0) | Arrival::Kept(..) | Arrival::Filled(..))) => {}
+            Ok(Some(
+                Arrival::Capsule(..)
+                | Arrival::Header(_, 0)
+                | Arrival::Kept(..)
+                | Arrival::Filled(..),
+            )) => {}
             Ok(Some(Arrival::Header(_, len))) if len > 4_000_000 => return,
             Ok(Some(Arrival::Header(_, len))) if len % 2 == 0 => inbox.keep(),
             Ok(Some(Arrival::Header(_, len))) => {
