@@ -1,7 +1,7 @@
 //! Stores that are in the log and not durable: a queue keeps them in the order of the log, and one
 //! task answers all that have landed.
 
-use crate::completion::{Executed, Outcome};
+use crate::completion::Outcome;
 use crate::controller::Controller;
 use crate::namespace::{Namespace, NamespaceInUse};
 use crate::status::status_of;
@@ -9,6 +9,7 @@ use base::Nanos;
 use clock::{Stage, Stages};
 use engine::{Error, Landing, Store, Stored};
 use media::ExtentId;
+use spec::Status;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -25,7 +26,7 @@ pub(crate) trait HasCommits: 'static {
 
     /// Answers a Store that has landed, or was undone. `spent` are the stages of the time since it
     /// began.
-    fn answer_store(&self, command: Self::Command, stored: Executed, spent: &Stages);
+    fn answer_store(&self, command: Self::Command, outcome: Outcome, spent: &Stages);
 }
 
 /// Stores that are answered before other tasks have a turn.
@@ -145,6 +146,6 @@ pub(crate) fn store_of(namespace: &Namespace) -> &Arc<Store> {
 
 /// Returns the outcome of a Store.
 #[inline]
-pub(crate) fn done(stored: Result<Stored, Error>) -> Executed {
-    stored.map(|_| Outcome::done()).map_err(status_of)
+pub(crate) fn done(stored: Result<Stored, Error>) -> Outcome {
+    Outcome::of(stored.map_or_else(status_of, |_| Status::SUCCESS))
 }

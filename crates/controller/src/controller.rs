@@ -172,7 +172,11 @@ impl Controller {
     /// Runs `work` inside the monitor.
     pub(crate) async fn inside<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
-        poll_fn(|context| self.poll_inside(work.as_mut(), context)).await
+        poll_fn(|context| {
+            let _inside = self.enter();
+            work.as_mut().poll(context)
+        })
+        .await
     }
 
     /// Polls `work` inside the monitor. For large futures, because [`Self::inside`] stores a future

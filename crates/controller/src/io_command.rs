@@ -27,6 +27,16 @@ pub(crate) enum Counted {
     Neither,
 }
 
+/// What the controller keeps of a command while the device executes it.
+#[derive(Clone, Copy)]
+pub(crate) struct Begun {
+    /// Bytes counted for it in addition to those that it returns.
+    pub(crate) bytes: u64,
+    pub(crate) counted: Counted,
+    /// Length of the host's buffer in bytes.
+    pub(crate) room: u32,
+}
+
 impl Counted {
     /// Returns whether a command writes data.
     #[inline]

@@ -1,5 +1,5 @@
 use crate::commit_queue::{Commit, CommitQueue, HasCommits, store_of};
-use crate::completion::{Completion, Executed, Outcome};
+use crate::completion::{Completion, Outcome};
 use crate::completions::Completions;
 use crate::controller::Controller;
 use crate::fused_order::{FusedOrder, Ordered};
@@ -8,7 +8,6 @@ use crate::quick::{Quick, Tried};
 use crate::submission::Submission;
 use base::Nanos;
 use clock::Stages;
-use engine::Announced;
 use spec::Opcode;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -51,7 +50,6 @@ struct Held {
     at: Nanos,
     namespace: Arc<NamespaceInUse>,
     quick: Quick,
-    announced: Option<Announced>,
 }
 
 impl Controller {
@@ -180,14 +178,10 @@ impl Shared {
             return false;
         }
         let Submission { command, data, .. } = submission;
-        let Some(quick) = Quick::decode(command, data) else { return false };
-        let store = store_of(namespace);
-        quick.expect(store);
-        let announced = quick.is_store().then(|| store.announce());
+        let Some(quick) = Quick::decode(store_of(namespace), command, data) else { return false };
         let (asked, namespace) = ((id, command.opcode()), namespace.clone());
-        let at = clock::host_now();
-        let held = Held { asked, at, namespace, quick, announced };
-        if held.announced.is_some() {
+        let held = Held { asked, at: clock::host_now(), namespace, quick };
+        if held.quick.is_store() {
             self.hold(held);
         } else {
             self.execute(held);
@@ -221,10 +215,10 @@ impl Shared {
         let began = clock::now();
         let held = &mut *self.held.borrow_mut();
         let count = held.partition_point(|held| held.at <= began);
-        for Held { asked, at, namespace, quick, announced } in held.drain(..count) {
+        for Held { asked, at, namespace, mut quick } in held.drain(..count) {
             let tried = {
                 let _inside = self.controller.enter();
-                quick.attempt(store_of(&namespace), announced)
+                quick.attempt(store_of(&namespace))
             };
             match tried {
                 Tried::Done(outcome) => self.post(asked, began, outcome, Stages::default()),
@@ -232,26 +226,24 @@ impl Shared {
                     let command = (asked, began);
                     self.commits.push(self, Commit { namespace, landing, began, command });
                 }
-                Tried::Waits(quick, announced) => {
-                    self.execute(Held { asked, at, namespace, quick, announced });
-                }
+                Tried::Waits => self.execute(Held { asked, at, namespace, quick }),
             }
         }
     }
 
     /// Executes a command in a task of its own.
-    fn execute(self: &Rc<Self>, Held { asked, namespace, quick, announced, .. }: Held) {
+    fn execute(self: &Rc<Self>, Held { asked, namespace, quick, .. }: Held) {
         let shared = self.clone();
         clock::spawn_at(clock::host_now(), async move {
             clock::name_task("command");
             clock::label(asked.0);
             let submitted = clock::now();
-            let executed = {
-                let mut work = pin!(quick.execute(store_of(&namespace), announced));
+            let outcome = {
+                let mut work = pin!(quick.execute(store_of(&namespace)));
                 let controller = &shared.controller;
                 poll_fn(|context| controller.poll_inside(work.as_mut(), context)).await
             };
-            shared.post_here(asked, submitted, executed.into());
+            shared.post_here(asked, submitted, outcome);
         });
     }
 
@@ -289,8 +281,8 @@ impl HasCommits for Shared {
         &self.controller
     }
 
-    fn answer_store(&self, (asked, began): Self::Command, stored: Executed, spent: &Stages) {
-        self.post(asked, began, stored.into(), *spent);
+    fn answer_store(&self, (asked, began): Self::Command, outcome: Outcome, spent: &Stages) {
+        self.post(asked, began, outcome, *spent);
     }
 }
 

@@ -3,13 +3,14 @@
 //! Only for drives without an [`Emulation`](crate::Emulation): an emulated command always waits.
 
 use crate::commit_queue::done;
-use crate::completion::{Executed, Outcome};
+use crate::completion::Outcome;
+use crate::io_command::{Begun, Counted};
 use crate::status::status_of;
 use crate::{kv, kv_key};
 use base::limits::{KEY_BYTES_INLINE, VALUE_BYTES_MAX};
 use base::{Buf, Key};
-use engine::{Announced, Begun, Condition, Error, HashedKey, KeySpaceId, Landing, Store};
-use spec::{Command, Opcode, RetrieveOptions, Status, StoreOptions};
+use engine::{Announced, Condition, Error, HashedKey, KeySpaceId, Landing, Store};
+use spec::{Command, Opcode, RetrieveOptions, StoreOptions};
 use std::sync::Arc;
 
 /// A Store without a condition, or a Retrieve; its key is in the command.
@@ -21,8 +22,8 @@ pub(crate) struct Quick {
 }
 
 enum Action {
-    /// Store this value.
-    Store(Buf),
+    /// Store this value. It is announced until the engine has the announcement.
+    Store(Buf, Option<Announced>),
     /// Retrieve at most this many bytes.
     Retrieve(u32),
 }
@@ -32,76 +33,89 @@ pub(crate) enum Tried {
     Done(Outcome),
     /// It is in the log, and not durable.
     Landing(Landing),
-    /// It may have to wait. A Store is announced.
-    Waits(Quick, Option<Announced>),
+    /// It may have to wait: call [`Quick::execute`].
+    Waits,
 }
 
 impl Quick {
-    /// Decodes a command and takes its `data`. Returns `None` and takes nothing if it is another
-    /// command, or one that must be refused.
+    /// Decodes a command for `store` and takes its `data`. Prefetches its index entry, and
+    /// announces a Store. Returns `None` and takes nothing if it is another command, or one that
+    /// must be refused.
     #[inline]
-    pub(crate) fn decode(command: &Command, data: &mut Buf) -> Option<Self> {
-        if command.is_fused() {
+    pub(crate) fn decode(store: &Arc<Store>, command: &Command, data: &mut Buf) -> Option<Self> {
+        let len = usize::from(command.key_length());
+        if command.is_fused() || !(1..=KEY_BYTES_INLINE).contains(&len) {
             return None;
         }
-        let (space, key) = space_and_key(command)?;
+        let space = kv_key::key_space(command).ok()?;
+        let options = command.options();
+        // No value is compressed.
+        let has_condition = options & !StoreOptions::NO_COMPRESS.bits() != 0;
         let action = match command.opcode() {
-            Opcode::STORE if is_plain_store(command, data.len()) => {
-                Action::Store(std::mem::replace(data, Buf::phantom(0, 0)))
+            Opcode::STORE
+                if !has_condition
+                    && command.size() == data.len()
+                    && data.len() <= VALUE_BYTES_MAX =>
+            {
+                let value = std::mem::replace(data, Buf::phantom(0, 0));
+                Action::Store(value, Some(store.announce()))
             }
-            Opcode::RETRIEVE if RetrieveOptions::from_bits(command.options()).is_some() => {
+            Opcode::RETRIEVE if RetrieveOptions::from_bits(options).is_some() => {
                 Action::Retrieve(command.size())
             }
             _ => return None,
         };
-        Some(Self { space, hash: key.hash(), key, action })
+        let key = Key::new(&command.inline_key()[..len]).expect("it has 1 to 16 bytes");
+        let hash = key.hash();
+        store.expect(space, HashedKey { hash, key: &key });
+        Some(Self { space, key, hash, action })
     }
 
+    /// Returns what is counted for it. `room` is the length of the host's buffer.
     #[inline]
-    fn hashed(&self) -> HashedKey<'_> {
-        HashedKey { hash: self.hash, key: &self.key }
-    }
-
-    pub(crate) fn is_store(&self) -> bool {
-        matches!(self.action, Action::Store(_))
-    }
-
-    /// Prefetches the index entry of its key.
-    #[inline]
-    pub(crate) fn expect(&self, store: &Store) {
-        store.expect(self.space, self.hashed());
-    }
-
-    /// Executes it as far as that takes no wait; a Store was announced. Callers are inside the
-    /// monitor.
-    #[inline]
-    pub(crate) fn attempt(self, store: &Arc<Store>, announced: Option<Announced>) -> Tried {
+    pub(crate) fn begun(&self, room: u32) -> Begun {
         match &self.action {
-            Action::Retrieve(room) => match store.begin_get(self.space, self.hashed()) {
-                Some(got) => Tried::Done(delivered(got.map(|found| found.value), *room).into()),
-                None => Tried::Waits(self, None),
+            Action::Store(value, _) => {
+                Begun { counted: Counted::Write, bytes: value.len().into(), room: 0 }
+            }
+            Action::Retrieve(_) => Begun { counted: Counted::Read, bytes: 0, room },
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_store(&self) -> bool {
+        matches!(self.action, Action::Store(..))
+    }
+
+    /// Executes it as far as that takes no wait. Callers are inside the monitor.
+    #[inline]
+    pub(crate) fn attempt(&mut self, store: &Arc<Store>) -> Tried {
+        let key = HashedKey { hash: self.hash, key: &self.key };
+        match &mut self.action {
+            Action::Retrieve(room) => match store.begin_get(self.space, key) {
+                Some(got) => Tried::Done(delivered(got.map(|found| found.value), *room)),
+                None => Tried::Waits,
             },
-            Action::Store(value) => {
-                let announced = announced.expect("a Store is announced");
+            Action::Store(value, announced) => {
+                let accepted = announced.take().expect("a Store is announced");
                 let write = Condition::Always.into();
-                match store.begin_put(self.space, self.hashed(), value, write, announced) {
-                    Begun::Done(stored) => Tried::Done(done(stored).into()),
-                    Begun::Landing(landing) => Tried::Landing(landing),
-                    Begun::Wait(announced) => Tried::Waits(self, Some(announced)),
+                match store.begin_put(self.space, key, value, write, accepted) {
+                    engine::Begun::Done(stored) => Tried::Done(done(stored)),
+                    engine::Begun::Landing(landing) => Tried::Landing(landing),
+                    engine::Begun::Wait(accepted) => {
+                        *announced = Some(accepted);
+                        Tried::Waits
+                    }
                 }
             }
         }
     }
 
-    /// Executes it where it may wait. `announced` is from [`Tried::Waits`].
-    pub(crate) async fn execute(
-        self,
-        store: &Arc<Store>,
-        announced: Option<Announced>,
-    ) -> Executed {
+    /// Executes it where it may wait.
+    pub(crate) async fn execute(self, store: &Arc<Store>) -> Outcome {
         match self.action {
             Action::Retrieve(room) => delivered(store.get(self.space, &self.key).await, room),
-            Action::Store(value) => {
+            Action::Store(value, announced) => {
                 let announced = announced.expect("a Store that waits is announced");
                 let always = Condition::Always.into();
                 done(store.put(self.space, &self.key, &value, always, announced).await)
@@ -111,25 +125,9 @@ impl Quick {
 }
 
 #[inline]
-fn delivered(got: Result<Buf, Error>, room: u32) -> Executed {
-    Ok(kv::delivered(got.map_err(status_of)?, room))
-}
-
-#[inline]
-fn space_and_key(command: &Command) -> Option<(KeySpaceId, Key)> {
-    let len = usize::from(command.key_length());
-    if !(1..=KEY_BYTES_INLINE).contains(&len) {
-        return None;
+fn delivered(got: Result<Buf, Error>, room: u32) -> Outcome {
+    match got {
+        Ok(value) => kv::delivered(value, room),
+        Err(error) => Outcome::of(status_of(error)),
     }
-    let space = kv_key::key_space(command).ok()?;
-    Some((space, kv_key::key(command, None, Status::INVALID_FIELD).ok()?))
-}
-
-#[inline]
-fn is_plain_store(command: &Command, len: u32) -> bool {
-    let is_condition = StoreOptions::MUST_EXIST.bits() | StoreOptions::MUST_NOT_EXIST.bits();
-    StoreOptions::from_bits(command.options()).is_some()
-        && command.options() & is_condition == 0
-        && command.size() == len
-        && len <= VALUE_BYTES_MAX
 }

@@ -58,7 +58,7 @@ impl Subsystems {
         let (mut here, mut elsewhere) = (Work::default(), BTreeMap::<u32, Work>::new());
         for (number, tally) in self.all().iter().flat_map(|subsystem| subsystem.tally.all()) {
             let sum = number.map_or(&mut here, |number| elsewhere.entry(number).or_default());
-            *sum = *sum + tally.work();
+            *sum = *sum + tally.work.get();
         }
         (here, elsewhere)
     }

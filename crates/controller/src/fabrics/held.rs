@@ -3,25 +3,24 @@
 
 use crate::commit_queue::store_of;
 use crate::fabrics::io_context::IoContext;
-use crate::fabrics::job::Begun;
+use crate::fabrics::pair::Pair;
 use crate::fabrics::slots::CommandHead;
 use crate::fabrics::transfer::{room, sgl_len};
 use crate::host_queue::Capsule;
-use crate::io_command::Counted;
 use crate::namespace::{Namespace, NamespaceInUse};
 use crate::quick::Quick;
-use engine::{Announced, Store};
-use spec::Opcode;
+use spec::{Command, Opcode};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Most commands that are held: as many index entries are prefetched at a time.
-pub(crate) const HELD_MAX: usize = 32;
+const HELD_MAX: usize = 32;
 
 /// The commands that a queue holds. It holds none while its connection waits.
 #[derive(Default)]
 pub(crate) struct Held {
-    /// The namespace of all of them, and its id. While the queue has it, its media are not given
-    /// to another namespace.
+    /// The namespace of all of them, and its id. No state of the device refused commands when the
+    /// queue got it. While the queue has it, its media are not given to another namespace.
     pub(crate) namespace: Option<(u32, Arc<NamespaceInUse>)>,
     pub(crate) commands: Vec<HeldCommand>,
 }
@@ -29,78 +28,59 @@ pub(crate) struct Held {
 /// A held command.
 pub(crate) struct HeldCommand {
     pub(crate) head: CommandHead,
-    /// Bytes of its value, if it is a Store.
-    stored: Option<u32>,
     /// Length of the host's buffer in bytes.
-    room: u32,
-    pub(crate) quick: Quick,
+    pub(crate) room: u32,
     /// A Store is announced while it is held, so that those held together share a page.
-    pub(crate) announced: Option<Announced>,
+    pub(crate) quick: Quick,
 }
 
-impl HeldCommand {
-    /// Returns what the controller keeps of it while the device executes it.
-    #[inline]
-    pub(crate) fn begun(&self) -> Begun {
-        let counted = if self.stored.is_some() { Counted::Write } else { Counted::Read };
-        Begun { counted, bytes: self.stored.unwrap_or(0).into(), room: self.room }
-    }
-}
-
-impl Held {
-    #[inline]
-    pub(crate) fn len(&self) -> usize {
-        self.commands.len()
-    }
-
-    /// Returns the store of the held commands' namespace, which becomes the one with this id. It
-    /// is not the id of another namespace of held commands.
-    #[inline]
-    fn store(&mut self, io_context: &IoContext, nsid: u32) -> Option<&Arc<Store>> {
-        if self.namespace.is_none() {
-            let namespace = io_context.device.namespace(nsid);
-            let namespace = namespace.filter(|it| matches!(***it, Namespace::Kv(_)))?;
-            self.namespace = Some((nsid, namespace));
-        }
-        self.namespace.as_ref().map(|(_, namespace)| store_of(namespace))
-    }
-
-    /// Returns whether the held commands are of a namespace with another id.
-    #[inline]
-    pub(crate) fn are_of_another(&self, nsid: u32) -> bool {
-        self.namespace.as_ref().is_some_and(|(id, _)| *id != nsid)
-    }
-
+impl Pair {
     /// Holds a command that may be answered without a task, and takes its data. Returns false and
-    /// takes nothing if it is another command.
+    /// takes nothing if it is another command, or one that must be refused.
     #[inline]
-    pub(crate) fn hold(&mut self, io_context: &IoContext, capsule: &mut Capsule) -> bool {
-        let Some(store) = self.store(io_context, capsule.command.nsid()) else { return false };
-        let Some(mut command) = decode(io_context, capsule) else { return false };
-        command.quick.expect(store);
-        command.announced = command.stored.map(|_| store.announce());
-        self.commands.push(command);
+    pub(crate) fn hold(self: &Rc<Self>, io_context: &IoContext, capsule: &mut Capsule) -> bool {
+        let mut held = self.held.borrow_mut();
+        let nsid = capsule.command.nsid();
+        if held.namespace.as_ref().is_none_or(|(id, _)| *id != nsid) {
+            drop(held);
+            self.execute_held();
+            held = self.held.borrow_mut();
+            held.namespace = begin(io_context, nsid);
+        }
+        let Some((_, namespace)) = &held.namespace else { return false };
+        let Capsule { command, data, .. } = capsule;
+        let Some(room) = check(io_context, command, data.len()) else { return false };
+        let Some(quick) = Quick::decode(store_of(namespace), command, data) else { return false };
+        held.commands.push(HeldCommand { head: CommandHead::of(command), room, quick });
+        if held.commands.len() == HELD_MAX {
+            drop(held);
+            self.execute_held();
+        }
         true
     }
 }
 
-/// Decodes a command of a KV namespace and takes its data. Returns `None` and takes nothing if it
-/// needs a task, or must be refused.
-#[inline]
-fn decode(io_context: &IoContext, capsule: &mut Capsule) -> Option<HeldCommand> {
-    let Capsule { command, data, .. } = capsule;
-    let len = data.len();
-    let (stored, room) = match command.opcode() {
-        Opcode::STORE if len <= io_context.rights.value_bytes && sgl_len(command) == Ok(len) => {
-            (Some(len), 0)
-        }
-        Opcode::RETRIEVE => (None, room(command).ok()?),
-        _ => return None,
-    };
-    if !io_context.is_open(command.nsid()) {
+/// Returns the namespace with this id for the commands that have arrived. `None` if they need
+/// tasks, or if a state of the device refuses them.
+fn begin(io_context: &IoContext, nsid: u32) -> Option<(u32, Arc<NamespaceInUse>)> {
+    let IoContext { rights, device, .. } = io_context;
+    if !device.has_quick_commands() || !io_context.is_open(nsid) {
         return None;
     }
-    let quick = Quick::decode(command, data)?;
-    let head = CommandHead::of(command);
-    Some(HeldCommand { head, stored, room, quick, announced: None })
+    rights.state.hear();
+    let namespace = device.inventory.get(nsid).filter(|it| matches!(***it, Namespace::Kv(_)))?;
+    Some((nsid, namespace))
+}
+
+/// Checks what the fabric adds to a Store with `len` bytes of data, or to a Retrieve. Returns the
+/// length of the host's buffer. `None` if the command must be refused, or is another one.
+#[inline]
+fn check(io_context: &IoContext, command: &Command, len: u32) -> Option<u32> {
+    match command.opcode() {
+        Opcode::STORE if len <= io_context.rights.value_bytes && sgl_len(command) == Ok(len) => {
+            Some(0)
+        }
+        Opcode::RETRIEVE => room(command).ok(),
+        _ => None,
+    }
 }

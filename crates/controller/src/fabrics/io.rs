@@ -1,16 +1,17 @@
 use crate::commit_queue::{Commit, CommitQueue, HasCommits, store_of};
-use crate::completion::{Executed, Outcome};
+use crate::completion::Outcome;
 use crate::controller::Controller;
-use crate::fabrics::held::HELD_MAX;
+use crate::fabrics::held::HeldCommand;
 use crate::fabrics::io_context::IoContext;
-use crate::fabrics::job::{Begun, Job, Todo};
+use crate::fabrics::job::{Job, Todo};
 use crate::fabrics::pair::Pair;
 use crate::fabrics::slots::{CommandHead, Ticket};
 use crate::fabrics::transfer::{brought, cut, room};
+use crate::fabrics::work::Work;
 use crate::fabrics::workers::WorkSlot;
 use crate::fused;
 use crate::host_queue::Capsule;
-use crate::io_command;
+use crate::io_command::{self, Begun};
 use crate::namespace::{Namespace, NamespaceInUse};
 use crate::quick::Tried;
 use crate::span::TRANSFER_BYTES_MAX;
@@ -32,10 +33,7 @@ impl Pair {
         if !self.has_room() {
             return false;
         }
-        io_context.rights.state.hear();
-        if io_context.device.has_quick_commands() && self.hold(io_context, &mut capsule) {
-            self.execute_full();
-        } else {
+        if !self.hold(io_context, &mut capsule) {
             self.start_task(io_context, capsule);
         }
         true
@@ -43,6 +41,7 @@ impl Pair {
 
     #[inline(never)]
     fn start_task(self: &Rc<Self>, io_context: &IoContext, capsule: Capsule) {
+        io_context.rights.state.hear();
         let ticket = self.take_slot(CommandHead::of(&capsule.command));
         let ticket = ticket.expect("the queue has room for the command");
         match decode(io_context, capsule, false) {
@@ -54,40 +53,23 @@ impl Pair {
         }
     }
 
-    /// Holds a command that may be answered without a task, and takes its data. Returns false and
-    /// takes nothing if it is another command.
-    #[inline]
-    fn hold(self: &Rc<Self>, io_context: &IoContext, capsule: &mut Capsule) -> bool {
-        if self.held.borrow().are_of_another(capsule.command.nsid()) {
-            self.execute_held();
-        }
-        self.held.borrow_mut().hold(io_context, capsule)
-    }
-
-    /// Executes the held commands if there are as many as there may be.
-    #[inline]
-    fn execute_full(self: &Rc<Self>) {
-        if self.held.borrow().len() == HELD_MAX {
-            self.execute_held();
-        }
-    }
-
     /// Executes the held commands: those that must wait in tasks.
     pub(crate) fn execute_held(self: &Rc<Self>) {
         let held = &mut *self.held.borrow_mut();
         let Some((_, namespace)) = held.namespace.take() else { return };
         let io_context = self.io_context().expect("a queue that holds commands executes them");
         let store = store_of(&namespace);
-        for command in held.commands.drain(..) {
-            let (head, begun) = (command.head, command.begun());
+        let mut work = Work::default();
+        for HeldCommand { head, room, mut quick } in held.commands.drain(..) {
+            let begun = quick.begun(room);
             let tried = {
                 let _inside = io_context.device.enter();
-                command.quick.attempt(store, command.announced)
+                quick.attempt(store)
             };
             let take_slot = || self.take_slot(head).expect("the queue had room for the command");
             match tried {
-                Tried::Done(outcome) => {
-                    let outcome = Self::end(io_context, begun, outcome);
+                Tried::Done(mut outcome) => {
+                    io_context.end(begun, &mut outcome, &mut work);
                     self.respond(head, outcome);
                 }
                 Tried::Landing(landing) => {
@@ -96,13 +78,13 @@ impl Pair {
                     let (namespace, command) = (namespace.clone(), (take_slot(), begun));
                     self.commits.push(self, Commit { namespace, landing, began, command });
                 }
-                Tried::Waits(quick, announced) => {
-                    let namespace = namespace.clone();
-                    let todo = Todo::Quick(quick, announced);
+                Tried::Waits => {
+                    let (namespace, todo) = (namespace.clone(), Todo::Quick(quick));
                     self.give(take_slot(), Job { namespace, begun, todo });
                 }
             }
         }
+        io_context.count(&work);
     }
 
     /// Passes a job to an idle or a new task.
@@ -145,43 +127,30 @@ impl Pair {
         };
         let begun = [first_begun, second_begun];
         for ((ticket, begun), outcome) in tickets.into_iter().zip(begun).zip(outcomes) {
-            self.done(io_context, ticket, begun, outcome);
+            self.end_here(io_context, ticket, begun, outcome);
         }
     }
 
     /// Sends the response of an I/O command that was executed in this task.
-    fn done(
+    fn end_here(
         &self,
         io_context: &IoContext,
         ticket: Ticket,
         (begun, at): (Begun, Nanos),
         outcome: Outcome,
     ) {
-        let ended = clock::now();
-        assert_eq!(clock::stages().total(), ended - at, "stages add up to the latency");
-        io_context.rights.tally.end(ended);
-        let outcome = Self::end(io_context, begun, outcome);
-        self.answer(ticket, outcome);
+        let spent = clock::now() - at;
+        assert_eq!(clock::stages().total(), spent, "stages add up to the latency");
+        self.end(io_context, ticket, begun, outcome);
     }
 
-    /// Counts an executed I/O command, and returns what the host is told.
-    #[inline]
-    fn end(
-        IoContext { rights, device, .. }: &IoContext,
-        begun: Begun,
-        mut outcome: Outcome,
-    ) -> Outcome {
-        let Begun { bytes, counted, room } = begun;
-        if outcome.data.len() > room {
-            outcome = Outcome::of(Status::DATA_SGL_LENGTH_INVALID);
-        }
-        let bytes = bytes + u64::from(outcome.data.len());
-        rights.tally.count(counted, bytes, outcome.status);
-        rights.work.count(counted, bytes, outcome.status);
-        if counted.is_write() {
-            device.sanitizing.written();
-        }
-        outcome
+    /// Counts the end of an I/O command, and sends its response.
+    fn end(&self, io_context: &IoContext, ticket: Ticket, begun: Begun, mut outcome: Outcome) {
+        io_context.rights.tally.end(clock::now());
+        let mut work = Work::default();
+        io_context.end(begun, &mut outcome, &mut work);
+        io_context.count(&work);
+        self.answer(ticket, outcome);
     }
 }
 
@@ -195,7 +164,7 @@ async fn work(pair: Rc<Pair>, slot: Rc<WorkSlot>) {
             let mut work = pin!(device.carry_out(namespace, todo));
             poll_fn(|context| device.poll_inside(work.as_mut(), context)).await
         };
-        pair.done(io_context, ticket, begun, outcome);
+        pair.end_here(io_context, ticket, begun, outcome);
         if pair.is_over() || !pair.workers.keep(&slot) {
             return;
         }
@@ -214,11 +183,9 @@ impl HasCommits for Pair {
         &self.io_context().expect("it executes commands").device
     }
 
-    fn answer_store(&self, (ticket, begun): Self::Command, stored: Executed, _: &Stages) {
+    fn answer_store(&self, (ticket, begun): Self::Command, outcome: Outcome, _: &Stages) {
         let io_context = self.io_context().expect("it executes commands");
-        io_context.rights.tally.end(clock::now());
-        let outcome = Self::end(io_context, begun, stored.into());
-        self.answer(ticket, outcome);
+        self.end(io_context, ticket, begun, outcome);
     }
 }
 
@@ -227,9 +194,7 @@ impl Controller {
     async fn carry_out(&self, namespace: Arc<NamespaceInUse>, todo: Todo) -> Outcome {
         match (todo, &**namespace) {
             (Todo::Execute(submission), _) => self.execute(Some(namespace), submission).await,
-            (Todo::Quick(quick, announced), Namespace::Kv(store)) => {
-                quick.execute(store, announced).await.into()
-            }
+            (Todo::Quick(quick), Namespace::Kv(store)) => quick.execute(store).await,
             (Todo::Quick(..), _) => panic!("it is a command of pairs"),
         }
     }

@@ -1,11 +1,10 @@
 use crate::fabrics::io_context::IoContext;
 use crate::fabrics::slots::Ticket;
-use crate::io_command::Counted;
+use crate::io_command::Begun;
 use crate::namespace::NamespaceInUse;
 use crate::quick::Quick;
 use crate::submission::Submission;
 use base::Nanos;
-use engine::Announced;
 use std::sync::Arc;
 
 /// A decoded I/O command.
@@ -18,18 +17,8 @@ pub(crate) struct Job<T> {
 /// What the device has to do for a command.
 pub(crate) enum Todo {
     Execute(Submission),
-    /// Execute what may have to wait. A Store is announced.
-    Quick(Quick, Option<Announced>),
-}
-
-/// What the controller keeps of a command while the device executes it.
-#[derive(Clone, Copy)]
-pub(crate) struct Begun {
-    /// Bytes counted for it in addition to those that it returns.
-    pub(crate) bytes: u64,
-    pub(crate) counted: Counted,
-    /// Length of the host's buffer in bytes.
-    pub(crate) room: u32,
+    /// Execute what may have to wait.
+    Quick(Quick),
 }
 
 impl<T> Job<T> {

@@ -1,6 +1,7 @@
 use crate::controller::Controller;
 use crate::fabrics::io_context::{AssociationIo, IoContext};
-use crate::fabrics::pair::{Binding, Gauge, Pair, Terms, is_fabrics};
+use crate::fabrics::pair::{Binding, Pair, Terms, is_fabrics};
+use crate::fabrics::slots::Gauge;
 use crate::host_queue::{Capsule, Response, Responses};
 use clock::User;
 use std::cell::Cell;

@@ -1,7 +1,7 @@
 use crate::completion::Outcome;
 use crate::fabrics::lease::Tenant;
-use crate::fabrics::pair::Gauge;
 use crate::fabrics::queue::Queue;
+use crate::fabrics::slots::Gauge;
 use crate::fabrics::slots::Ticket;
 use std::cell::RefCell;
 use std::collections::VecDeque;

@@ -3,17 +3,16 @@ use crate::completion::Outcome;
 use crate::fabrics::error_log::ErrorLog;
 use crate::fabrics::held::Held;
 use crate::fabrics::io_context::IoContext;
-use crate::fabrics::job::Begun;
-use crate::fabrics::slots::{CommandHead, Slots, Ticket};
+use crate::fabrics::slots::{CommandHead, Gauge, Slots, Ticket};
 use crate::fabrics::workers::Workers;
 use crate::host_queue::{Capsule, Response, Responses};
+use crate::io_command::Begun;
 use crate::status::may_pass;
 use spec::{AdminOpcode, Command, Completion, Status};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 /// Maximum commands in flight on an unbound queue: its Connect, and a few more from a host that
 /// does not wait for the response.
@@ -48,32 +47,13 @@ pub(crate) struct Binding {
     pub(crate) io_context: Option<IoContext>,
 }
 
-/// State of a queue that other reactors can read.
-#[derive(Debug, Default)]
-pub(crate) struct Gauge {
-    /// Set when the transport closes the queue or the controller ends it: responses are dropped.
-    is_over: AtomicBool,
-    in_flight: AtomicUsize,
-}
-
-impl Gauge {
-    pub(crate) fn end(&self) {
-        self.is_over.store(true, Relaxed);
-    }
-
-    /// Returns the number of commands in flight, aborted ones included.
-    pub(crate) fn in_flight(&self) -> usize {
-        self.in_flight.load(Relaxed)
-    }
-}
-
 /// The commands of a queue pair, from arrival to response, in the reactor that executes them.
 pub(crate) struct Pair {
     pub(crate) responses: Rc<dyn Responses>,
     binding: OnceCell<Binding>,
-    gauge: Arc<Gauge>,
     head: Cell<u16>,
     slots: RefCell<Slots>,
+    gauge: Arc<Gauge>,
     pub(crate) held: RefCell<Held>,
     pub(crate) workers: Workers,
     pub(crate) commits: CommitQueue<(Ticket, Begun)>,
@@ -85,9 +65,9 @@ impl Pair {
         Rc::new(Self {
             responses,
             binding: OnceCell::new(),
-            gauge,
             head: Cell::new(0),
-            slots: RefCell::default(),
+            slots: RefCell::new(Slots::new(gauge.clone())),
+            gauge,
             held: RefCell::default(),
             workers: Workers::default(),
             commits: CommitQueue::default(),
@@ -123,8 +103,8 @@ impl Pair {
     /// Returns whether the queue has a free entry. Held commands have one each.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
-        let outstanding = self.slots.borrow().outstanding() + self.held.borrow().len();
-        outstanding < usize::from(self.entries())
+        self.slots.borrow().outstanding() + self.held.borrow().commands.len()
+            < usize::from(self.entries())
     }
 
     #[inline]
@@ -135,10 +115,7 @@ impl Pair {
     /// Takes a slot for a command. Returns `None` if all entries have one.
     #[inline]
     pub(crate) fn take_slot(&self, head: CommandHead) -> Option<Ticket> {
-        let mut slots = self.slots.borrow_mut();
-        let ticket = slots.take(head, self.entries());
-        self.gauge.in_flight.store(slots.taken(), Relaxed);
-        ticket
+        self.slots.borrow_mut().take(head, self.entries())
     }
 
     /// Admits the two commands of a fused operation.
@@ -161,22 +138,15 @@ impl Pair {
 
     /// Sends the response of a command unless the command was aborted.
     pub(crate) fn answer(&self, ticket: Ticket, outcome: Outcome) {
-        if self.give_back(ticket) {
+        let is_awaited = self.slots.borrow_mut().give_back(ticket);
+        if is_awaited {
             self.respond(ticket.head, outcome);
         }
     }
 
     /// Drops a command that no task executes.
     pub(crate) fn forget(&self, ticket: Ticket) {
-        self.give_back(ticket);
-    }
-
-    #[inline]
-    fn give_back(&self, ticket: Ticket) -> bool {
-        let mut slots = self.slots.borrow_mut();
-        let is_awaited = slots.give_back(ticket);
-        self.gauge.in_flight.store(slots.taken(), Relaxed);
-        is_awaited
+        self.slots.borrow_mut().give_back(ticket);
     }
 
     /// Aborts a command: it completes now and still runs to its end. Returns whether it was
@@ -224,10 +194,12 @@ impl Pair {
             return;
         }
         let Outcome { status, result, data } = outcome;
-        let binding = self.binding.get();
-        let has_flow_control = binding.is_none_or(|binding| binding.terms.has_flow_control);
         let mut entry = self.with_head(Completion::new(head.command_id, status, result));
-        if !status.is_success() {
+        let binding = self.binding.get();
+        let mut may_elide = false;
+        if status.is_success() {
+            may_elide = result == 0 && binding.is_some_and(|it| !it.terms.has_flow_control);
+        } else {
             if !may_pass(status) {
                 entry = entry.with_do_not_retry();
             }
@@ -235,7 +207,6 @@ impl Pair {
                 binding.errors.record(binding.terms.id, Some(head), entry);
             }
         }
-        let may_elide = !has_flow_control && status.is_success() && result == 0;
         self.responses.respond(Response { entry, data, may_elide });
     }
 

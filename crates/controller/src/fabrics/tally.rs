@@ -1,13 +1,12 @@
 use crate::fabrics::count::{Count, PerReactor};
 use crate::fabrics::work::{Work, WorkCount};
-use crate::io_command::Counted;
 use base::Nanos;
 use spec::Status;
 
 /// Counters of a subsystem in one reactor, for its SMART / Health Information.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    work: WorkCount,
+    pub(crate) work: WorkCount,
     media_errors: Count,
     under_way: Count,
     busy_since_ns: Count,
@@ -33,22 +32,14 @@ impl Tally {
         }
     }
 
-    /// Counts an executed I/O command that moved `bytes`.
+    /// Counts the failure of a command, if it was the medium's.
     #[inline]
-    pub(crate) fn count(&self, counted: Counted, bytes: u64, status: Status) {
-        if !status.is_success() {
-            let is_of_media = matches!(
-                status,
-                Status::UNRECOVERED_ERROR | Status::UNRECOVERED_READ_ERROR | Status::WRITE_FAULT
-            );
-            self.media_errors.add(u64::from(is_of_media));
-        }
-        self.work.count(counted, bytes, status);
-    }
-
-    /// Returns the work of its commands.
-    pub(crate) fn work(&self) -> Work {
-        self.work.get()
+    pub(crate) fn count_failure(&self, status: Status) {
+        let is_of_media = matches!(
+            status,
+            Status::UNRECOVERED_ERROR | Status::UNRECOVERED_READ_ERROR | Status::WRITE_FAULT
+        );
+        self.media_errors.add(u64::from(is_of_media));
     }
 
     /// Returns the time until `now` with commands in flight. Clocks of reactors start at different
@@ -63,7 +54,7 @@ impl Tally {
 impl PerReactor<Tally> {
     /// Returns the work of all reactors.
     pub(crate) fn work(&self) -> Work {
-        self.all().iter().fold(Work::default(), |sum, (_, tally)| sum + tally.work())
+        self.all().iter().fold(Work::default(), |sum, (_, tally)| sum + tally.work.get())
     }
 
     /// Returns the number of commands that failed because of the medium.

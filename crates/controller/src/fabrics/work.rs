@@ -32,7 +32,25 @@ impl Add for Work {
     }
 }
 
-/// Counts [`Work`] with two additions for each command.
+impl Work {
+    /// Counts the end of a command, with `bytes` moved if it succeeded.
+    #[inline]
+    pub(crate) fn count(&mut self, counted: Counted, bytes: u64, status: Status) {
+        match counted {
+            Counted::Read | Counted::ReadInside if status.is_success() => {
+                self.reads += 1;
+                self.bytes_read += bytes;
+            }
+            Counted::Write | Counted::WriteInside if status.is_success() => {
+                self.writes += 1;
+                self.bytes_written += bytes;
+            }
+            _ => self.others += 1,
+        }
+    }
+}
+
+/// A sum of [`Work`] that one reactor adds to and others may read.
 #[derive(Debug, Default)]
 pub(crate) struct WorkCount {
     reads: Count,
@@ -43,20 +61,13 @@ pub(crate) struct WorkCount {
 }
 
 impl WorkCount {
-    /// Counts the end of a command, with `bytes` moved if it succeeded.
     #[inline]
-    pub(crate) fn count(&self, counted: Counted, bytes: u64, status: Status) {
-        match counted {
-            Counted::Read | Counted::ReadInside if status.is_success() => {
-                self.reads.add(1);
-                self.bytes_read.add(bytes);
-            }
-            Counted::Write | Counted::WriteInside if status.is_success() => {
-                self.writes.add(1);
-                self.bytes_written.add(bytes);
-            }
-            _ => self.others.add(1),
-        }
+    pub(crate) fn add(&self, work: &Work) {
+        self.reads.add(work.reads);
+        self.writes.add(work.writes);
+        self.others.add(work.others);
+        self.bytes_read.add(work.bytes_read);
+        self.bytes_written.add(work.bytes_written);
     }
 
     pub(crate) fn get(&self) -> Work {
