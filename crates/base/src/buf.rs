@@ -51,8 +51,12 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        if let Some(pool) = self.pool.upgrade() {
-            pool.put(std::mem::take(&mut self.frames));
+        let Some(pool) = self.pool.upgrade() else { return };
+        let size = Size::of(self.frames.len());
+        let Some(class) = pool.classes.get(size.class) else { return };
+        let mut list = class.lock().unwrap_or_else(PoisonError::into_inner);
+        if (list.len() + 1) * self.frames.len() * BUF_ALIGN <= pool.class_bytes_max {
+            list.push(std::mem::take(&mut self.frames));
         }
     }
 }
@@ -357,25 +361,6 @@ impl Size {
     }
 }
 
-impl Free {
-    fn put(&self, frames: Box<[Frame]>) {
-        let size = Size::of(frames.len());
-        if size.frames != frames.len() {
-            return;
-        }
-        if let Some(class) = self.classes.get(size.class) {
-            let mut list = class.lock().unwrap_or_else(PoisonError::into_inner);
-            if (list.len() + 1) * size.frames * BUF_ALIGN <= self.class_bytes_max {
-                list.push(frames);
-            }
-        }
-    }
-
-    fn take(&self, size: Size) -> Option<Box<[Frame]>> {
-        self.classes.get(size.class)?.lock().unwrap_or_else(PoisonError::into_inner).pop()
-    }
-}
-
 impl BufPool {
     /// A pool that keeps up to `class_bytes_max` bytes of each buffer size for reuse.
     pub fn new(class_bytes_max: usize) -> Self {
@@ -386,7 +371,10 @@ impl BufPool {
     /// A buffer of `len` bytes of unspecified content.
     pub fn take(&self, len: usize) -> BufMut {
         let size = Size::of(len.div_ceil(BUF_ALIGN));
-        let frames = self.0.take(size).unwrap_or_else(|| frames_for(size.frames * BUF_ALIGN));
+        let class = self.0.classes.get(size.class);
+        let class = class.map(|class| class.lock().unwrap_or_else(PoisonError::into_inner));
+        let frames = class.and_then(|mut class| class.pop());
+        let frames = frames.unwrap_or_else(|| frames_for(size.frames * BUF_ALIGN));
         BufMut { block: Block { frames, pool: Arc::downgrade(&self.0) }, len: buf_len(len) }
     }
 }

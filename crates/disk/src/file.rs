@@ -136,35 +136,13 @@ impl File {
         }
     }
 
-    async fn write_blocks(&self, first: u64, data: Segments) -> Result<(), Error> {
-        let block_bytes = u64::from(self.shape.block_bytes);
-        let len: u64 = data.iter().map(|part| u64::from(part.len())).sum();
-        assert!(len.is_multiple_of(block_bytes), "{len} bytes are not whole blocks");
-        let (at, _) = self.place(first, len / block_bytes);
-        if first + len / block_bytes == self.shape.blocks {
-            // A write of the last block would restore a shortened file's length and hide the loss.
-            self.shortened();
-        }
-        if let Some(error) = self.refusal() {
-            return Err(self.unwritten(first, &error));
-        }
-        let (data, copied) = align(data, self.sectors, &self.pool);
-        match self.handle.write(at, data).await {
-            Ok(()) => {
-                self.tally.write(len, copied);
-                Ok(())
-            }
-            Err(error) => Err(self.unwritten(first, &error)),
-        }
-    }
-
     async fn trim_blocks(&self, first: u64, count: u64) -> Result<(), Error> {
         let (at, len) = self.place(first, count);
         if len == 0 {
             return Ok(());
         }
         if first + count == self.shape.blocks {
-            // Zeros written to the last block would hide the loss, as in `write_blocks`.
+            // Zeros written to the last block would hide the loss, as in `write`.
             self.shortened();
         }
         if let Some(error) = self.refusal() {
@@ -199,28 +177,6 @@ impl File {
         Ok(())
     }
 
-    async fn flush_all(&self) -> Result<(), Error> {
-        if self.is_broken.load(Relaxed) {
-            return Err(Error::NotFlushed);
-        }
-        let synced = self.handle.sync().await;
-        // Blocks beyond the new end of a shortened file are lost, though the sync succeeds.
-        self.shortened();
-        match synced.and_then(|()| self.refusal().map_or(Ok(()), Err)) {
-            Ok(()) if !self.is_broken.load(Relaxed) => {
-                self.tally.flush();
-                Ok(())
-            }
-            // Another flush got the error of writes that this flush may have had to keep.
-            Ok(()) => Err(Error::NotFlushed),
-            Err(error) => {
-                self.is_broken.store(true, Relaxed);
-                self.tally.fail("written data could not be flushed", &error);
-                Err(Error::NotFlushed)
-            }
-        }
-    }
-
     fn unwritten(&self, first: u64, error: &io::Error) -> Error {
         self.tally.fail(&format!("blocks from {first} could not be written"), error);
         match error.raw_os_error().map(Errno::from_raw_os_error) {
@@ -240,7 +196,28 @@ impl Blocks for File {
     }
 
     fn write(&self, first: u64, data: Segments, _: Class) -> LocalFuture<'_, Result<(), Error>> {
-        Box::pin(self.write_blocks(first, data))
+        Box::pin(async move {
+            let block_bytes = u64::from(self.shape.block_bytes);
+            let len: u64 = data.iter().map(|part| u64::from(part.len())).sum();
+            assert!(len.is_multiple_of(block_bytes), "{len} bytes are not whole blocks");
+            let (at, _) = self.place(first, len / block_bytes);
+            if first + len / block_bytes == self.shape.blocks {
+                // A write of the last block would restore a shortened file's length, and hide the
+                // loss.
+                self.shortened();
+            }
+            if let Some(error) = self.refusal() {
+                return Err(self.unwritten(first, &error));
+            }
+            let (data, copied) = align(data, self.sectors, &self.pool);
+            match self.handle.write(at, data).await {
+                Ok(()) => {
+                    self.tally.write(len, copied);
+                    Ok(())
+                }
+                Err(error) => Err(self.unwritten(first, &error)),
+            }
+        })
     }
 
     fn trim(&self, first: u64, count: u64, _: Class) -> LocalFuture<'_, Result<(), Error>> {
@@ -248,7 +225,27 @@ impl Blocks for File {
     }
 
     fn flush(&self) -> LocalFuture<'_, Result<(), Error>> {
-        Box::pin(self.flush_all())
+        Box::pin(async {
+            if self.is_broken.load(Relaxed) {
+                return Err(Error::NotFlushed);
+            }
+            let synced = self.handle.sync().await;
+            // Blocks beyond the new end of a shortened file are lost, though the sync succeeds.
+            self.shortened();
+            match synced.and_then(|()| self.refusal().map_or(Ok(()), Err)) {
+                Ok(()) if !self.is_broken.load(Relaxed) => {
+                    self.tally.flush();
+                    Ok(())
+                }
+                // Another flush got the error of writes that this flush may have had to keep.
+                Ok(()) => Err(Error::NotFlushed),
+                Err(error) => {
+                    self.is_broken.store(true, Relaxed);
+                    self.tally.fail("written data could not be flushed", &error);
+                    Err(Error::NotFlushed)
+                }
+            }
+        })
     }
 
     fn traffic(&self) -> Option<Traffic> {
