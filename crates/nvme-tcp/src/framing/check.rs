@@ -1,8 +1,13 @@
 use super::{Fault, Terms};
 use crate::pdu::{
-    CommonHeader, DIGEST_BYTES, Digests, FatalError, PduType, Side, TERMINATION_DATA_MAX,
+    CapsuleCmd, CommonHeader, DIGEST_BYTES, Digests, FatalError, PduType, Side,
+    TERMINATION_DATA_MAX,
 };
 use controller::IN_CAPSULE_BYTES_MAX;
+use std::ops::Range;
+
+/// Bytes of the header of a command capsule.
+const CAPSULE_BYTES: usize = size_of::<CapsuleCmd>();
 
 /// The layout of a PDU, from its common header and the connection's terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +18,27 @@ pub(super) struct Layout {
     pub(super) data_at: usize,
     pub(super) data_len: u32,
     pub(super) digests: Digests,
+}
+
+/// Returns where the data of a command capsule is, counted from the PDU's first byte. Only for a
+/// capsule without digests, and with data at a multiple of 4 bytes; `None` if [`layout`] must check
+/// the PDU.
+#[inline]
+pub(super) fn plain_capsule(common: CommonHeader) -> Option<Range<usize>> {
+    let (at, end) = (usize::from(common.data_offset()), common.len() as usize);
+    let is_plain = common.kind() == PduType::CAPSULE_CMD
+        && usize::from(common.header_len()) == CAPSULE_BYTES
+        && !common.has(CommonHeader::HEADER_DIGEST)
+        && !common.has(CommonHeader::DATA_DIGEST);
+    if !is_plain {
+        None
+    } else if end == CAPSULE_BYTES {
+        Some(end..end)
+    } else {
+        let may_begin = at >= CAPSULE_BYTES && at.is_multiple_of(4);
+        let has_data = end > at && end - at <= IN_CAPSULE_BYTES_MAX as usize;
+        (may_begin && has_data).then_some(at..end)
+    }
 }
 
 /// Returns the layout of a PDU that `receiver` has received, from its first 8 bytes.
@@ -40,53 +66,51 @@ pub(super) fn layout(common: CommonHeader, receiver: Side, terms: Terms) -> Resu
     if after_header == Some(0) && !needs_data {
         return Ok(Layout { header_len, data_at: header_end, data_len: 0, digests });
     }
-    let data_at = data_at(common, header_end, terms.alignment(receiver))?;
+    let (data_at, data_len) = data(common, header_end, digests, terms, receiver)?;
+    Ok(Layout { header_len, data_at, data_len, digests })
+}
+
+/// Returns where the data of a PDU begins, and its length.
+#[inline]
+fn data(
+    common: CommonHeader,
+    header_end: usize,
+    digests: Digests,
+    terms: Terms,
+    receiver: Side,
+) -> Result<(usize, u32), Fault> {
+    let kind = common.kind();
+    let is_termination = matches!(kind, PduType::H2C_TERM_REQ | PduType::C2H_TERM_REQ);
+    let data_at = if is_termination { header_end } else { usize::from(common.data_offset()) };
+    // The smallest alignment needs no division.
+    let is_aligned = match terms.alignment(receiver) {
+        4 => data_at.is_multiple_of(4),
+        alignment => data_at.is_multiple_of(alignment.into()),
+    };
+    if !is_termination && (data_at < header_end || !is_aligned) {
+        return Err(Fault::field(CommonHeader::DATA_OFFSET_AT));
+    }
     let around = data_at + digest_len(digests.data);
     let data_len = (common.len() as usize).checked_sub(around).filter(|len| *len > 0);
     let Some(data_len) = data_len.and_then(|len| u32::try_from(len).ok()) else {
         return Err(Fault::field(CommonHeader::LEN_AT));
     };
-    check_data(common, data_len, digests, terms)?;
-    Ok(Layout { header_len, data_at, data_len, digests })
-}
-
-fn data_at(common: CommonHeader, header_end: usize, alignment: u8) -> Result<usize, Fault> {
-    if matches!(common.kind(), PduType::H2C_TERM_REQ | PduType::C2H_TERM_REQ) {
-        return Ok(header_end);
-    }
-    let data_at = usize::from(common.data_offset());
-    // The smallest alignment needs no division.
-    let is_aligned = match alignment {
-        4 => data_at.is_multiple_of(4),
-        _ => data_at.is_multiple_of(alignment.into()),
-    };
-    if data_at < header_end || !is_aligned {
-        return Err(Fault::field(CommonHeader::DATA_OFFSET_AT));
-    }
-    Ok(data_at)
-}
-
-/// Checks that a PDU of this type may have that much data.
-fn check_data(
-    common: CommonHeader,
-    data_len: u32,
-    digests: Digests,
-    terms: Terms,
-) -> Result<(), Fault> {
-    let kind = common.kind();
     if kind.has_digests() && common.has(CommonHeader::DATA_DIGEST) != digests.data {
         return Err(Fault::field(CommonHeader::FLAGS_AT));
     }
-    let (max, fault) = match kind {
-        PduType::CAPSULE_CMD => (IN_CAPSULE_BYTES_MAX, Fault::field(CommonHeader::LEN_AT)),
-        PduType::H2C_DATA => (terms.h2c_data_max, Fault::of(FatalError::LIMIT_EXCEEDED)),
-        PduType::C2H_DATA => return Ok(()),
-        PduType::H2C_TERM_REQ | PduType::C2H_TERM_REQ => {
-            (TERMINATION_DATA_MAX, Fault::field(CommonHeader::LEN_AT))
+    let max = match kind {
+        PduType::CAPSULE_CMD => IN_CAPSULE_BYTES_MAX,
+        PduType::H2C_DATA if data_len > terms.h2c_data_max => {
+            return Err(Fault::of(FatalError::LIMIT_EXCEEDED));
         }
-        _ => (0, Fault::field(CommonHeader::LEN_AT)),
+        PduType::H2C_DATA | PduType::C2H_DATA => u32::MAX,
+        _ if is_termination => TERMINATION_DATA_MAX,
+        _ => 0,
     };
-    if data_len > max { Err(fault) } else { Ok(()) }
+    if data_len > max {
+        return Err(Fault::field(CommonHeader::LEN_AT));
+    }
+    Ok((data_at, data_len))
 }
 
 /// Returns the bytes of a digest, 0 if there is none.

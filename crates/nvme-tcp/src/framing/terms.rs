@@ -14,7 +14,7 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// The parameters before the agreement.
+    /// The parameters before the agreement: every agreement has a larger `h2c_data_max`.
     pub const BEFORE: Self = Self {
         digests: Digests::NONE,
         host_alignment: 4,

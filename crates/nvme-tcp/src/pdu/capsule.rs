@@ -21,6 +21,12 @@ impl CapsuleCmd {
         Self { common: CommonHeader::new(PduType::CAPSULE_CMD, 72, 0), command }
     }
 
+    /// The common header.
+    #[inline]
+    pub fn common(&self) -> &CommonHeader {
+        &self.common
+    }
+
     /// The submission queue entry.
     #[inline]
     pub fn command(&self) -> &Command {

@@ -58,21 +58,20 @@ impl Need {
     }
 }
 
-/// Returns the part of a capsule's data that the SGL of its command names. Nothing if it names none
+/// Cuts a capsule's data to the part that the SGL of its command names. To nothing if it names none
 /// or too much, which the controller refuses.
 #[inline]
-pub(super) fn in_capsule(command: &Command, brought: Brought) -> Brought {
-    let Brought::Data(mut data) = brought else { return brought };
-    let DataPointer::InCapsule { offset, len } = command.data_pointer() else {
-        return Brought::Nothing;
-    };
-    let is_named = command.transfer() == Transfer::ToController && len > 0;
-    match offset.checked_add(len) {
-        Some(end) if is_named && end <= data.len() => {
-            data.narrow(offset..end);
-            Brought::Data(data)
+pub(super) fn cut(command: &Command, brought: &mut Brought) {
+    let Brought::Data(data) = brought else { return };
+    match command.data_pointer() {
+        DataPointer::InCapsule { offset, len }
+            if command.transfer() == Transfer::ToController
+                && len > 0
+                && offset.checked_add(len).is_some_and(|end| end <= data.len()) =>
+        {
+            data.narrow(offset..offset + len);
         }
-        _ => Brought::Nothing,
+        _ => *brought = Brought::Nothing,
     }
 }
 
@@ -105,8 +104,13 @@ impl Admission {
         true
     }
 
-    /// Returns the next waiting command that may start.
+    /// Returns whether commands wait.
     #[inline]
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Returns the next waiting command that may start.
     pub(super) fn next(&mut self) -> Option<(Command, Need)> {
         let (command, need) = *self.waiting.front()?;
         if !self.budget.has_room(need.charge()) {
@@ -179,8 +183,9 @@ mod tests {
         let (store, _) = store(1, 100);
         let bytes: Vec<u8> = (0..100).collect();
         let at = |command: Command, pointer| {
-            let brought = Brought::Data(Buf::copy_from(&bytes));
-            match in_capsule(&command.with_data_pointer(pointer), brought) {
+            let mut brought = Brought::Data(Buf::copy_from(&bytes));
+            cut(&command.with_data_pointer(pointer), &mut brought);
+            match brought {
                 Brought::Data(part) => Some(part.bytes().unwrap().to_vec()),
                 _ => None,
             }

@@ -132,10 +132,10 @@ impl<S: Stream> Connection<S> {
         self.is_connected.get()
     }
 
-    /// Records that a command has succeeded.
-    #[inline]
+    /// Records that the first command has succeeded.
     fn note_connected(self: &Rc<Self>) {
-        if !self.is_connected.replace(true) && self.course.get() == Course::Open {
+        self.is_connected.set(true);
+        if self.course.get() == Course::Open {
             self.set_deadline(None);
         }
     }
@@ -216,36 +216,37 @@ impl<S: Stream> Connection<S> {
 
     /// Takes the next command of the host, in the order of their capsules.
     #[inline]
-    pub(super) fn arrive(&self, command: Command, brought: Brought) {
-        if command.is_fused() || self.state.borrow().fused.order.is_waiting() {
-            self.arrive_in_order(command, brought);
-        } else {
-            self.take_alone(command, brought);
+    pub(super) fn arrive(&self, command: &Command, brought: Brought) {
+        let is_alone = !command.is_fused() && !self.state.borrow().fused.order.is_waiting();
+        match brought {
+            Brought::Data(data) if is_alone => self.submit(Capsule::new(*command, data)),
+            brought if is_alone => self.take_alone(command, brought),
+            brought => self.arrive_in_order(command, brought),
         }
     }
 
     /// Takes the next command if it or the previous one is fused.
-    fn arrive_in_order(&self, command: Command, brought: Brought) {
-        let it = Arrived { command, brought };
-        let (missed, ordered) = self.state.borrow_mut().fused.order.take(&command, it);
+    fn arrive_in_order(&self, command: &Command, brought: Brought) {
+        let it = Arrived { command: *command, brought };
+        let (missed, ordered) = self.state.borrow_mut().fused.order.take(command, it);
         if let Some(first) = missed {
             self.submit_part(first);
         }
         match ordered {
             Ordered::Waits => {}
             Ordered::Alone(it) if command.is_fused() => self.submit_part(it),
-            Ordered::Alone(it) => self.take_alone(it.command, it.brought),
+            Ordered::Alone(it) => self.take_alone(&it.command, it.brought),
             Ordered::Fused(first, second) => self.begin_fused([first, second]),
         }
     }
 
     /// Takes a command that is not fused.
     #[inline]
-    fn take_alone(&self, command: Command, brought: Brought) {
+    fn take_alone(&self, command: &Command, brought: Brought) {
         match brought {
             Brought::Nothing => self.begin(command),
-            Brought::Data(data) => self.submit(Capsule::new(command, data)),
-            Brought::Damaged => self.refuse(&command, Status::TRANSIENT_TRANSPORT_ERROR),
+            Brought::Data(data) => self.submit(Capsule::new(*command, data)),
+            Brought::Damaged => self.refuse(command, Status::TRANSIENT_TRANSPORT_ERROR),
         }
     }
 
@@ -271,18 +272,18 @@ impl<S: Stream> Connection<S> {
         self.state.borrow_mut().fused.expect(commands.each_ref().map(|it| it.command));
         for (it, need) in commands.into_iter().zip(needs) {
             match need {
-                Need::Data(_) if asked <= VALUE_BYTES_MAX => self.begin(it.command),
-                _ => self.fill(it.command, it.brought),
+                Need::Data(_) if asked <= VALUE_BYTES_MAX => self.begin(&it.command),
+                _ => self.fill(&it.command, it.brought),
             }
         }
     }
 
     /// Takes the data that an R2T asked for.
-    pub(super) fn fill(&self, command: Command, brought: Brought) {
+    pub(super) fn fill(&self, command: &Command, brought: Brought) {
         if !command.is_fused() {
             return self.take_alone(command, brought);
         }
-        let ready = self.state.borrow_mut().fused.fill(&command, brought);
+        let ready = self.state.borrow_mut().fused.fill(command, brought);
         match ready {
             None => {}
             Some(Ready::Start(capsule)) => self.submit(capsule),
@@ -296,28 +297,28 @@ impl<S: Stream> Connection<S> {
 
     /// Starts a command without in-capsule data, once admitted.
     #[inline]
-    fn begin(&self, command: Command) {
-        let need = Need::of(&command);
-        if !need.is_charged() || self.state.borrow_mut().admission.admit(&command, need) {
+    fn begin(&self, command: &Command) {
+        let need = Need::of(command);
+        if !need.is_charged() || self.state.borrow_mut().admission.admit(command, need) {
             self.start(command, need);
         }
     }
 
     #[inline]
-    fn start(&self, command: Command, need: Need) {
+    fn start(&self, command: &Command, need: Need) {
         match need {
             Need::Data(len) => self.request(command, len),
             Need::Nothing | Need::Room(_) => {
-                self.submit(Capsule::new(command, Buf::phantom(0, 0)));
+                self.submit(Capsule::new(*command, Buf::phantom(0, 0)));
             }
         }
     }
 
     /// Asks the host for the data of a command.
-    fn request(&self, command: Command, len: u32) {
+    fn request(&self, command: &Command, len: u32) {
         let buf = self.config.pool.take(len as usize);
         let mut state = self.state.borrow_mut();
-        let tag = state.transfers.expect(command, buf, len);
+        let tag = state.transfers.expect(*command, buf, len);
         state.outbox.push(&R2t::new(command.command_id(), tag, 0, len));
         self.work.notify();
     }
@@ -344,58 +345,49 @@ impl<S: Stream> Connection<S> {
         let mut state = self.state.borrow_mut();
         let entry = Completion::new(command.command_id(), status, 0);
         let entry = entry.with_queue(state.queue_head, 0);
-        state.respond(Response { entry, data: Buf::phantom(0, 0), may_elide: false });
+        state.outbox.push(&CapsuleResp::new(entry));
+        state.note_answer(command.command_id());
         self.work.notify();
     }
 
-    /// Handles sent responses: starts commands that waited for their budget.
+    /// Forgets the commands whose responses are sent, and starts those that waited for their
+    /// budget.
     pub(super) fn note_sent(&self) {
-        let answered = self.state.borrow_mut().forget_sent();
+        let mut state = self.state.borrow_mut();
+        let (sent, before) = (state.outbox.sent_to(), state.responses.len());
+        while let Some(response) = state.responses.pop_front_if(|response| response.end <= sent) {
+            state.admission.give_back(response.charge);
+        }
+        let answered = before - state.responses.len();
         assert!(answered <= self.commands.get(), "each command is answered once");
         self.commands.set(self.commands.get() - answered);
-        if self.course() == Course::Open {
-            loop {
-                let next = self.state.borrow_mut().admission.next();
-                let Some((command, need)) = next else { break };
-                self.start(command, need);
-            }
-            self.execute_held();
+        let may_start = state.admission.is_waiting() && self.course() == Course::Open;
+        drop(state);
+        if may_start {
+            self.start_admitted();
         }
         if self.has_room() {
             self.room.notify();
         }
     }
+
+    /// Starts the commands that waited for the budget and fit it now.
+    fn start_admitted(&self) {
+        loop {
+            let next = self.state.borrow_mut().admission.next();
+            let Some((command, need)) = next else { break };
+            self.start(&command, need);
+        }
+        self.execute_held();
+    }
 }
 
 impl State {
-    /// Queues a response, its data first, all of it in one `C2HData`.
+    /// Notes that a command is answered by what is queued now.
     #[inline]
-    fn respond(&mut self, response: Response) {
-        let Response { entry, data, may_elide } = response;
-        let (id, len) = (entry.command_id(), data.len());
-        let is_elided = may_elide && len > 0;
-        if len > 0 {
-            // Hosts that scatter data into several buffers may take it from one PDU only.
-            let flags = if is_elided { CommonHeader::SUCCESS } else { 0 } | CommonHeader::LAST;
-            self.outbox.push_with_data(&C2hData::new(id, 0, len, flags), data);
-        }
-        if !is_elided {
-            self.outbox.push(&CapsuleResp::new(entry));
-        }
-        let charge = self.admission.answered(id);
+    fn note_answer(&mut self, command_id: u16) {
+        let charge = self.admission.answered(command_id);
         self.responses.push_back(Queued { end: self.outbox.queued_to(), charge });
-    }
-
-    /// Forgets the sent responses, and returns how many there are.
-    fn forget_sent(&mut self) -> usize {
-        let (sent, before) = (self.outbox.sent_to(), self.responses.len());
-        while let Some(response) = self.responses.front()
-            && response.end <= sent
-        {
-            self.admission.give_back(response.charge);
-            self.responses.pop_front();
-        }
-        before - self.responses.len()
     }
 }
 
@@ -403,14 +395,24 @@ impl State {
 pub(super) struct ConnectionHandle<S>(pub(super) Rc<Connection<S>>);
 
 impl<S: Stream> Responses for ConnectionHandle<S> {
-    #[inline]
-    fn respond(&self, response: Response) {
-        if response.entry.status().is_success() {
+    /// Queues a response, its data first, all of it in one `C2HData`.
+    fn respond(&self, Response { entry, data, may_elide }: Response) {
+        if !self.0.is_connected() && entry.status().is_success() {
             self.0.note_connected();
         }
-        let mut state = self.0.state.borrow_mut();
-        state.queue_head = response.entry.queue_head();
-        state.respond(response);
+        let (id, len) = (entry.command_id(), data.len());
+        let is_elided = may_elide && len > 0;
+        let state = &mut *self.0.state.borrow_mut();
+        state.queue_head = entry.queue_head();
+        if len > 0 {
+            // Hosts that scatter data into several buffers may take it from one PDU only.
+            let flags = if is_elided { CommonHeader::SUCCESS } else { 0 } | CommonHeader::LAST;
+            state.outbox.push_with_data(&C2hData::new(id, 0, len, flags), data);
+        }
+        if !is_elided {
+            state.outbox.push(&CapsuleResp::new(entry));
+        }
+        state.note_answer(id);
         self.0.work.notify();
     }
 

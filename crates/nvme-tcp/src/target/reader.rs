@@ -1,4 +1,4 @@
-use super::admission::in_capsule;
+use super::admission::cut;
 use super::connection::{Connection, ConnectionHandle, Course};
 use super::ended::Ended;
 use super::limits::{H2C_DATA_MAX, TIMEOUT};
@@ -7,7 +7,6 @@ use crate::pdu::{FatalError, H2cData, Header, IcReq, IcResp, Side};
 use base::BufMut;
 use controller::Port;
 use net::Stream;
-use spec::Command;
 use std::convert::Infallible;
 use std::rc::Rc;
 
@@ -20,8 +19,8 @@ enum Step {
     Taken,
     /// It has not arrived.
     Missing,
-    /// It is a command, and no command slot is free.
-    Full(Command, Brought),
+    /// It is the inbox's command with this data, and no command slot is free.
+    Full(Brought),
 }
 
 /// Receives and handles the PDUs of a host.
@@ -38,7 +37,9 @@ pub(super) struct Reader<S> {
 
 impl<S: Stream> Reader<S> {
     pub(super) fn new(connection: Rc<Connection<S>>, port: Rc<dyn Port>) -> Self {
-        let inbox = Inbox::new(Side::Controller, connection.config.counters.clone());
+        let config = &connection.config;
+        let inbox = Inbox::new(Side::Controller, config.counters.clone());
+        let inbox = inbox.with_pool(config.pool.clone());
         Self { connection, port, inbox, filled: 0, is_initialized: false, awaited: None }
     }
 
@@ -80,10 +81,10 @@ impl<S: Stream> Reader<S> {
                             clock::give_way().await;
                         }
                     }
-                    Step::Full(command, brought) => {
+                    Step::Full(brought) => {
                         connection.execute_held();
                         self.wait_for_room().await?;
-                        connection.arrive(command, brought);
+                        connection.arrive(self.inbox.command(), brought);
                     }
                     Step::Missing => break,
                 }
@@ -132,15 +133,14 @@ impl<S: Stream> Reader<S> {
     /// Takes the next part of a PDU.
     #[inline]
     fn take_next(&mut self) -> Result<Step, Ended> {
+        if let Some(brought) = self.inbox.next_capsule() {
+            return Ok(self.take_capsule(brought));
+        }
         let Some(arrival) = self.inbox.next()? else { return Ok(Step::Missing) };
         match arrival {
-            Arrival::Capsule(command, brought) => {
+            Arrival::Capsule(brought) => {
                 self.follow_digest();
-                let brought = in_capsule(&command, brought);
-                if !self.connection.take_command() {
-                    return Ok(Step::Full(command, brought));
-                }
-                self.connection.arrive(command, brought);
+                return Ok(self.take_capsule(brought));
             }
             Arrival::Header(Header::H2cData(data), _) => {
                 let data = *data;
@@ -161,6 +161,18 @@ impl<S: Stream> Reader<S> {
             }
         }
         Ok(Step::Taken)
+    }
+
+    /// Takes a capsule with the inbox's command.
+    #[inline]
+    fn take_capsule(&self, mut brought: Brought) -> Step {
+        let command = self.inbox.command();
+        cut(command, &mut brought);
+        if !self.connection.take_command() {
+            return Step::Full(brought);
+        }
+        self.connection.arrive(command, brought);
+        Step::Taken
     }
 
     /// Waits for a free command slot and takes it. Fails if the host owes data: the reader does not
@@ -228,7 +240,7 @@ impl<S: Stream> Reader<S> {
         let done = self.connection.state.borrow_mut().transfers.filled(self.filled, buf, is_intact);
         if let Some(done) = done {
             let brought = done.data.map_or(Brought::Damaged, Brought::Data);
-            self.connection.fill(done.command, brought);
+            self.connection.fill(&done.command, brought);
         }
     }
 }

@@ -1,5 +1,5 @@
 use crate::tape::Tape;
-use base::{Buf, BufMut, Rng};
+use base::{Buf, BufMut, BufPool, Rng};
 use net::{Broken, Stream};
 use nvme_tcp::framing::{Arrival, Brought, Counters, Inbox, Outbox, Read, Terms, Written};
 use nvme_tcp::pdu::{
@@ -107,11 +107,17 @@ fn receive(inbox: &mut Inbox, tape: &Tape, script: &[Sent], rng: &mut Rng) {
     let mut left = script.iter();
     let mut data: Option<&[u8]> = None;
     loop {
-        while let Some(arrival) = inbox.next().expect("every PDU is right") {
+        loop {
+            let capsule = if rng.below(2) == 0 { inbox.next_capsule() } else { None };
+            let arrival = match capsule {
+                Some(brought) => Some(Arrival::Capsule(brought)),
+                None => inbox.next().expect("every PDU is right"),
+            };
+            let Some(arrival) = arrival else { break };
             match arrival {
-                Arrival::Capsule(command, brought) => {
+                Arrival::Capsule(brought) => {
                     let (sent, with) = left.next().expect("no more comes than was sent");
-                    assert_eq!(command.as_bytes(), &sent[8..]);
+                    assert_eq!(inbox.command().as_bytes(), &sent[8..]);
                     assert_eq!(bytes_of(&brought), with);
                 }
                 Arrival::Header(header, len) => {
@@ -165,6 +171,39 @@ fn every_pdu_arrives_as_it_was_sent_in_any_splitting() {
                 inbox.read_ahead(reads_ahead);
                 receive(&mut inbox, &tape, &script, &mut rng);
             }
+        }
+    }
+}
+
+/// Data of whole pages may be written to a disk as it is.
+#[test]
+fn whole_pages_of_a_capsule_are_in_aligned_memory_of_the_pool() {
+    for (terms, share_max) in all_terms().into_iter().flat_map(|it| [(it, 1_000), (it, usize::MAX)])
+    {
+        let mut outbox = Outbox::new(Side::Host, Rc::default());
+        outbox.agree(terms);
+        for len in [4_096, 8_192] {
+            let data = Buf::copy_from(&bytes(len, 3));
+            outbox.push_with_data(&CapsuleCmd::new(Command::default()), data);
+        }
+        let out = Tape::new(1, usize::MAX);
+        while outbox.write(&out) != Ok(Written::All) {}
+        let tape = Tape::of(&out.written(), 1, share_max);
+        let pool = BufPool::new(1 << 20);
+        let places = [4_096, 8_192].map(|len| pool.take(len).as_mut().as_ptr());
+        let mut inbox = Inbox::new(Side::Controller, Rc::default()).with_pool(pool);
+        inbox.agree(terms);
+        for place in places {
+            let brought = loop {
+                match inbox.next_capsule().map(Arrival::Capsule) {
+                    Some(Arrival::Capsule(brought)) => break brought,
+                    _ => match inbox.next().unwrap() {
+                        Some(Arrival::Capsule(brought)) => break brought,
+                        _ => assert!(inbox.read(&tape).is_ok()),
+                    },
+                }
+            };
+            assert_eq!(bytes_of(&brought).as_ptr(), place);
         }
     }
 }
@@ -248,7 +287,7 @@ fn small_data_is_copied_once_at_most() {
             while !tape.is_read() {
                 inbox.read(&tape).unwrap();
                 while let Some(arrival) = inbox.next().unwrap() {
-                    let Arrival::Capsule(_, brought) = arrival else { panic!("{arrival:?}") };
+                    let Arrival::Capsule(brought) = arrival else { panic!("{arrival:?}") };
                     assert_eq!(bytes_of(&brought), script[count].1);
                     count += 1;
                 }
@@ -285,7 +324,7 @@ fn a_flipped_bit_is_found_wherever_it_is() {
         inbox.agree(terms);
         let fault = loop {
             match inbox.next() {
-                Ok(Some(Arrival::Capsule(_, brought))) => {
+                Ok(Some(Arrival::Capsule(brought))) => {
                     assert!(matches!(brought, Brought::Damaged) && bit / 8 >= 76, "bit {bit}");
                     break None;
                 }
