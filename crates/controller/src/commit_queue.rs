@@ -72,7 +72,7 @@ impl<C> CommitQueue<C> {
         }
     }
 
-    /// Returns the next Store of `extent`. Forgets the extent if there is none.
+    /// Takes the next Store of `extent`. Forgets the extent if there is none.
     #[inline]
     fn next(&self, extent: Option<ExtentId>) -> Option<Commit<C>> {
         let mut all = self.0.borrow_mut();
@@ -89,24 +89,44 @@ impl<C> CommitQueue<C> {
 /// Answers the Stores of an extent, each after those before it, until none is left.
 async fn answer_all<Q: HasCommits>(queue: Rc<Q>, extent: Option<ExtentId>) {
     clock::name_task("commit queue");
-    let mut answered = 0;
-    while let Some(mut commit) = queue.commit_queue().next(extent) {
-        answered += 1;
-        if answered % ANSWERS_A_TURN == 0 {
+    let mut answered = 0_u32;
+    while let Some(mut commit) = answer_landed(&*queue, extent, &mut answered) {
+        if answered.is_multiple_of(ANSWERS_A_TURN) {
             clock::give_way().await;
-        }
-        if let Err(waiting) = try_answer(&*queue, commit) {
-            commit = waiting;
-            queue.device().inside(commit.landing.is_over()).await;
-            if let Err(failed) = try_answer(&*queue, commit) {
-                // A Store behind it may be what its undo waits for.
-                clock::spawn(answer_failed(queue.clone(), failed));
+            match try_answer(&*queue, commit) {
+                Ok(()) => continue,
+                Err(waiting) => commit = waiting,
             }
+        }
+        queue.device().inside(commit.landing.is_over()).await;
+        if let Err(failed) = try_answer(&*queue, commit) {
+            // A Store behind it may be what its undo waits for.
+            clock::spawn(answer_failed(queue.clone(), failed));
         }
     }
 }
 
+/// Answers Stores that have landed, until other tasks have their turn. Returns the next Store, if
+/// there is one, and adds to `answered`.
+fn answer_landed<Q: HasCommits>(
+    queue: &Q,
+    extent: Option<ExtentId>,
+    answered: &mut u32,
+) -> Option<Commit<Q::Command>> {
+    while let Some(commit) = queue.commit_queue().next(extent) {
+        *answered += 1;
+        if answered.is_multiple_of(ANSWERS_A_TURN) {
+            return Some(commit);
+        }
+        if let Err(waiting) = try_answer(queue, commit) {
+            return Some(waiting);
+        }
+    }
+    None
+}
+
 /// Answers a Store that has landed, or returns it.
+#[inline]
 #[expect(clippy::result_large_err, reason = "it is moved back to where it was")]
 fn try_answer<Q: HasCommits>(
     queue: &Q,
