@@ -18,7 +18,7 @@ const SENT_HEADERS_MAX: usize = 64 << 10;
 
 /// Maximum bytes of data that is copied to its header, so that many small responses are one part of
 /// a write.
-const COPIED_MAX: u32 = 512;
+const COPIED_MAX: usize = 512;
 
 /// Padding between a header and its data: alignments are 128 bytes at most.
 const PADDING: [u8; 128] = [0; 128];
@@ -124,20 +124,19 @@ impl Outbox {
     #[inline]
     pub fn push_with_data(&mut self, header: &(impl IntoBytes + Immutable), data: Buf) {
         assert!(data.len() > 0, "a PDU with data has data");
-        let data = if data.bytes().is_some() { data } else { zeros(data.len()) };
-        let len = data.len() as usize;
+        let Some(bytes) = data.bytes() else {
+            return self.push_with_data(header, zeros(data.len()));
+        };
+        let len = bytes.len();
         self.push_header(header.as_bytes(), Some(len));
-        let digest = self.terms.digests.data.then(|| self.data_digest.of(data.crc32c(), len));
-        match data.bytes() {
-            Some(bytes) if data.len() <= COPIED_MAX => {
-                self.push_bytes(bytes);
-                self.counters.count_copy(len);
-            }
-            _ => {
-                let headers = std::mem::take(&mut self.tail);
-                self.parts.push_back(Part { headers, data });
-                self.queued += len as u64;
-            }
+        let digest = self.terms.digests.data.then(|| self.data_digest.of(crc32c(bytes), len));
+        if len <= COPIED_MAX {
+            self.push_bytes(bytes);
+            self.counters.count_copy(len);
+        } else {
+            let headers = std::mem::take(&mut self.tail);
+            self.parts.push_back(Part { headers, data });
+            self.queued += len as u64;
         }
         if let Some(digest) = digest {
             self.push_bytes(&digest.to_le_bytes());
