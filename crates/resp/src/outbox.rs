@@ -18,14 +18,11 @@ const SENT_BYTES_MAX: usize = 64 << 10;
 /// What ends a line and a bulk.
 const END: &[u8] = b"\r\n";
 
-/// Bytes of the line ahead of a bulk and of what ends it, about.
-const LINE_BYTES: usize = 16;
-
 /// Bytes for which there is room at first: that for an answer is not made byte by byte.
 const FIRST_BYTES: usize = 128;
-/// Bytes and parts for which a connection keeps memory while nothing is queued.
+/// Bytes and values for which a connection keeps memory while nothing is queued.
 const RESTING_BYTES: usize = 1 << 10;
-const RESTING_PARTS: usize = 32;
+const RESTING_VALUES: usize = 32;
 
 /// What [`Outbox::send`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,25 +33,22 @@ pub enum Sent {
     Full,
 }
 
-/// What goes out one after the other.
-#[derive(Debug)]
-enum Part {
-    /// This many of the small bytes.
-    Small(usize),
-    Value(Buf),
-}
-
 /// The sending end of a connection, a server's or a client's: a queue of answers or of requests,
 /// which go out in as few writes as the stream takes. Values of more than 512 bytes are not copied.
 #[derive(Debug)]
 pub struct Outbox {
+    /// All bytes but those of long values.
     small: Vec<u8>,
     /// How many of those are sent.
     small_sent: usize,
-    parts: VecDeque<Part>,
-    /// How much of the first part is sent.
-    front_sent: usize,
-    waiting: usize,
+    /// Long values, each with its place among the small bytes.
+    values: VecDeque<(usize, Buf)>,
+    /// How much of the first value is sent.
+    value_sent: usize,
+    /// Bytes of long values that are not sent.
+    values_bytes: usize,
+    /// Bytes of values that were copied and are not counted yet.
+    copied_bytes: usize,
     spares: Arc<Spares>,
     counters: Arc<Counters>,
 }
@@ -62,9 +56,16 @@ pub struct Outbox {
 impl Outbox {
     /// Nothing is queued yet. What is sent and copied is counted.
     pub fn new(counters: Arc<Counters>) -> Self {
-        let (small, parts) = (Vec::new(), VecDeque::new());
-        let spares = Arc::default();
-        Self { small, small_sent: 0, parts, front_sent: 0, waiting: 0, spares, counters }
+        Self {
+            small: Vec::new(),
+            small_sent: 0,
+            values: VecDeque::new(),
+            value_sent: 0,
+            values_bytes: 0,
+            copied_bytes: 0,
+            spares: Arc::default(),
+            counters,
+        }
     }
 
     /// The same, which leaves to others what it does not need, and takes what they leave.
@@ -75,45 +76,26 @@ impl Outbox {
 
     /// Bytes that are queued and not sent.
     pub(crate) fn waiting_bytes(&self) -> usize {
-        self.waiting
+        self.small.len() - self.small_sent + self.values_bytes
     }
 
     /// Queues a few bytes.
     #[inline]
-    pub(crate) fn push_array<const N: usize>(&mut self, bytes: [u8; N]) {
-        self.reserve(N);
-        self.small.extend_from_slice(&bytes);
-        self.count(N);
-    }
-
     pub(crate) fn push_bytes(&mut self, bytes: &[u8]) {
         self.reserve(bytes.len());
         self.small.extend_from_slice(bytes);
-        self.count(bytes.len());
     }
 
-    /// Makes room for so many small bytes: see [`Self::small_bytes`].
+    /// Makes room for so many small bytes.
     #[inline]
     pub(crate) fn reserve(&mut self, len: usize) {
-        if self.small.len() + len > self.small.capacity() {
+        if self.small.capacity() - self.small.len() < len {
             self.grow(len);
         }
     }
 
-    /// Counts `len` small bytes that were appended.
-    #[inline]
-    fn count(&mut self, len: usize) {
-        if len == 0 {
-            return;
-        }
-        self.waiting += len;
-        match self.parts.back_mut() {
-            Some(Part::Small(before)) => *before += len,
-            _ => self.parts.push_back(Part::Small(len)),
-        }
-    }
-
     /// Makes room for more small bytes: much of it is what others leave.
+    #[cold]
     fn grow(&mut self, more: usize) {
         let (len, capacity) = (self.small.len(), self.small.capacity());
         if len + more <= RESTING_BYTES {
@@ -128,12 +110,9 @@ impl Outbox {
     }
 
     pub(crate) fn push_line(&mut self, kind: u8, line: &[u8]) {
-        let len = 1 + line.len() + END.len();
-        self.reserve(len);
-        self.small.push(kind);
-        self.small.extend_from_slice(line);
-        self.small.extend_from_slice(END);
-        self.count(len);
+        self.push_bytes(&[kind]);
+        self.push_bytes(line);
+        self.push_bytes(END);
     }
 
     pub(crate) fn push_number(&mut self, kind: u8, number: i64) {
@@ -143,14 +122,10 @@ impl Outbox {
     /// Queues the line that begins an array or a bulk, as `kind` says, of `len`.
     #[inline]
     pub fn push_len(&mut self, kind: u8, len: usize) {
-        let digit = |value: usize| b"0123456789"[value % 10];
+        let digit = |value: usize| b"0123456789"[value];
         match len {
-            0..10 => self.push_array([kind, digit(len), b'\r', b'\n']),
-            10..100 => self.push_array([kind, digit(len / 10), digit(len), b'\r', b'\n']),
-            100..1000 => {
-                let [hundreds, tens] = [digit(len / 100), digit(len / 10)];
-                self.push_array([kind, hundreds, tens, digit(len), b'\r', b'\n']);
-            }
+            0..10 => self.push_bytes(&[kind, digit(len), b'\r', b'\n']),
+            10..100 => self.push_bytes(&[kind, digit(len / 10), digit(len % 10), b'\r', b'\n']),
             _ => self.push_number(kind, i64::try_from(len).expect("a length fits memory")),
         }
     }
@@ -159,29 +134,21 @@ impl Outbox {
     #[inline]
     pub fn push_bulk(&mut self, bytes: &[u8]) {
         self.push_len(b'$', bytes.len());
-        self.reserve(bytes.len() + END.len());
-        self.small.extend_from_slice(bytes);
-        self.small.extend_from_slice(END);
-        self.count(bytes.len() + END.len());
-    }
-
-    /// About how many small bytes a bulk of `value` takes: none of the value if it is not copied.
-    pub(crate) fn small_bytes(value: &Buf) -> usize {
-        let copied = if value.len() <= COPIED_MAX { value.len() as usize } else { 0 };
-        copied + LINE_BYTES
+        self.push_bytes(bytes);
+        self.push_bytes(END);
     }
 
     /// Queues a bulk that is `value`; a phantom as zeros.
     pub fn push_bulk_of(&mut self, value: Buf) {
         match value.bytes() {
             Some(bytes) if value.len() <= COPIED_MAX => {
-                self.counters.count_copy(bytes.len());
+                self.copied_bytes += bytes.len();
                 self.push_bulk(bytes);
             }
             Some(bytes) => {
                 self.push_len(b'$', bytes.len());
-                self.waiting += bytes.len();
-                self.parts.push_back(Part::Value(value));
+                self.values_bytes += bytes.len();
+                self.values.push_back((self.small.len(), value));
                 self.push_bytes(END);
             }
             None if value.len() == 0 => self.push_bulk(b""),
@@ -191,7 +158,8 @@ impl Outbox {
 
     /// Sends as much as `stream` takes.
     pub fn send(&mut self, stream: &impl Stream) -> Result<Sent, Broken> {
-        while !self.parts.is_empty() {
+        self.counters.count_copy(std::mem::take(&mut self.copied_bytes));
+        while self.waiting_bytes() > 0 {
             let (gathered, taken) = {
                 let parts = self.gather();
                 (parts.iter().map(|part| part.len()).sum::<usize>(), stream.try_write(&parts)?)
@@ -209,61 +177,123 @@ impl Outbox {
 
     /// Leaves to others what nothing needs as long as nothing is queued.
     pub(crate) fn rest(&mut self) {
-        if !self.parts.is_empty() {
+        if self.waiting_bytes() > 0 {
             return;
         }
         if self.small.capacity() > RESTING_BYTES {
             self.spares.leave(std::mem::take(&mut self.small));
         }
-        if self.parts.capacity() > RESTING_PARTS {
-            self.parts = VecDeque::new();
+        if self.values.capacity() > RESTING_VALUES {
+            self.values = VecDeque::new();
         }
     }
 
+    /// The parts of the next write: small bytes and long values take turns.
     fn gather(&self) -> SmallVec<[IoSlice<'_>; 64]> {
-        let (mut skip, mut at) = (self.front_sent, self.small_sent);
-        let parts = self.parts.iter().take(PARTS_MAX).map(|part| {
-            let bytes = match part {
-                Part::Small(len) => {
-                    let end = at + len - skip;
-                    &self.small[std::mem::replace(&mut at, end)..end]
-                }
-                Part::Value(value) => {
-                    &value.bytes().expect("phantoms were replaced as they came")[skip..]
-                }
-            };
-            skip = 0;
-            IoSlice::new(bytes)
-        });
-        parts.collect()
+        let mut parts = SmallVec::new();
+        let (mut at, mut skip) = (self.small_sent, self.value_sent);
+        for (place, value) in self.values.iter().take(PARTS_MAX / 2) {
+            if at < *place {
+                parts.push(IoSlice::new(&self.small[at..*place]));
+            }
+            let bytes = value.bytes().expect("phantoms were replaced as they came");
+            parts.push(IoSlice::new(&bytes[skip..]));
+            (at, skip) = (*place, 0);
+        }
+        if self.values.len() < PARTS_MAX / 2 {
+            parts.push(IoSlice::new(&self.small[at..]));
+        }
+        parts
     }
 
+    /// Drops `taken` bytes from the front of the queue.
     fn advance(&mut self, mut taken: usize) {
-        self.waiting -= taken;
-        while let Some(part) = self.parts.front() {
-            let len = match part {
-                Part::Small(len) => *len,
-                Part::Value(value) => value.len() as usize,
-            };
-            let of_part = (len - self.front_sent).min(taken);
-            if let Part::Small(_) = part {
-                self.small_sent += of_part;
-            }
-            taken -= of_part;
-            self.front_sent += of_part;
-            if self.front_sent < len {
+        while let Some((place, value)) = self.values.front() {
+            let small = taken.min(place - self.small_sent);
+            let left = value.len() as usize - self.value_sent;
+            let of_value = left.min(taken - small);
+            self.small_sent += small;
+            self.value_sent += of_value;
+            self.values_bytes -= of_value;
+            taken -= small + of_value;
+            if of_value < left {
                 break;
             }
-            self.front_sent = 0;
-            self.parts.pop_front();
+            self.value_sent = 0;
+            self.values.pop_front();
         }
+        self.small_sent += taken;
+        assert!(self.small_sent <= self.small.len(), "no more is sent than was queued");
         if self.small_sent == self.small.len() {
             self.small.clear();
             self.small.shrink_to(SENT_BYTES_MAX);
             self.small_sent = 0;
         } else if self.small_sent >= SENT_BYTES_MAX {
             self.small.drain(..self.small_sent);
+            self.values.iter_mut().for_each(|(place, _)| *place -= self.small_sent);
             self.small_sent = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use std::io::IoSliceMut;
+
+    /// Takes so many bytes of each write, and keeps them.
+    struct Narrow(usize, RefCell<Vec<u8>>);
+
+    impl Stream for Narrow {
+        fn try_read(&self, _: &mut [IoSliceMut<'_>]) -> Result<Option<usize>, Broken> {
+            Err(Broken)
+        }
+
+        fn try_write(&self, parts: &[IoSlice<'_>]) -> Result<Option<usize>, Broken> {
+            assert!(parts.len() <= PARTS_MAX, "{} parts", parts.len());
+            let mut left = self.0;
+            for part in parts {
+                let taken = part.len().min(left);
+                self.1.borrow_mut().extend_from_slice(&part[..taken]);
+                left -= taken;
+            }
+            Ok(Some(self.0 - left))
+        }
+
+        async fn readable(&self) {}
+
+        async fn writable(&self) {}
+
+        fn shut_down(&self) {}
+    }
+
+    /// Short and long values in turns, some of them next to each other.
+    fn values() -> impl Iterator<Item = Vec<u8>> {
+        let lens = [513, 7, 512, 90, 4_000, 600, 0, 100].into_iter().cycle().take(1_600);
+        lens.zip(0..=u8::MAX).chain([(70_000, 1), (513, 2)]).map(|(len, byte)| vec![byte; len])
+    }
+
+    #[test]
+    fn bytes_are_sent_in_order_however_much_a_write_takes() {
+        for taken in [300, 2_000, 100_000, usize::MAX] {
+            let stream = Narrow(taken, RefCell::default());
+            let (mut outbox, mut expected) = (Outbox::new(Arc::default()), Vec::new());
+            for round in 0..4 {
+                for value in values() {
+                    expected.extend(format!("${}\r\n", value.len()).into_bytes());
+                    expected.extend_from_slice(&value);
+                    expected.extend_from_slice(END);
+                    outbox.push_bulk_of(Buf::copy_from(&value));
+                }
+                // The next values come while some of these wait.
+                let most = if round == 3 { usize::MAX } else { 40 };
+                (0..most).take_while(|_| outbox.send(&stream) == Ok(Sent::Full)).count();
+                let sent = stream.1.borrow().len();
+                assert_eq!(outbox.waiting_bytes(), expected.len() - sent);
+            }
+            assert_eq!(outbox.waiting_bytes(), 0);
+            assert!(*stream.1.borrow() == expected, "writes of {taken} bytes");
         }
     }
 }

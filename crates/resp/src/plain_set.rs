@@ -143,14 +143,14 @@ impl PlainSet {
         if is_collection(door.store(), space, key).await? {
             return self.replace_collection(door, space, key).await;
         }
-        Ok(Reply::OK)
+        Ok(Reply::Ok)
     }
 
     /// Stores the string and removes the collection of the key in the same step.
     async fn replace_collection(&self, door: &Door, space: KeySpaceId, key: &Key) -> Outcome {
         Box::pin(door.one_step(async |transaction: &mut Transaction| {
             values::put(transaction, space, key, self.value().clone(), None).await?;
-            Ok(Reply::OK)
+            Ok(Reply::Ok)
         }))
         .await
     }

@@ -16,7 +16,9 @@ pub enum Protocol {
 /// The answer to a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
-    /// A word, as OK, or a line for people.
+    /// The word OK.
+    Ok,
+    /// Another word, or a line for people.
     Status(Cow<'static, str>),
     /// Why there is no other answer: a word in capitals, and a sentence.
     Error(Cow<'static, [u8]>),
@@ -38,8 +40,6 @@ pub(crate) enum Reply {
 }
 
 impl Reply {
-    pub(crate) const OK: Self = Self::status("OK");
-
     /// A word.
     pub(crate) const fn status(word: &'static str) -> Self {
         Self::Status(Cow::Borrowed(word))
@@ -75,20 +75,11 @@ impl Reply {
         value.map_or(Self::Null, Self::Bulk)
     }
 
-    /// About how many bytes it queues, beside values without a copy.
-    #[inline]
-    pub(crate) fn small_bytes(&self) -> usize {
-        match self {
-            Self::Bulk(value) => Outbox::small_bytes(value),
-            _ => 0,
-        }
-    }
-
     /// Queues its bytes.
     #[inline]
     pub(crate) fn write(self, protocol: Protocol, out: &mut Outbox) {
         match self {
-            Self::Status(Cow::Borrowed("OK")) => out.push_array(*b"+OK\r\n"),
+            Self::Ok => out.push_bytes(b"+OK\r\n"),
             Self::Bulk(value) => out.push_bulk_of(value),
             other => other.write_other(protocol, out),
         }
@@ -98,6 +89,8 @@ impl Reply {
     fn write_other(self, protocol: Protocol, out: &mut Outbox) {
         let is_three = protocol == Protocol::Three;
         match self {
+            Self::Ok => out.push_bytes(b"+OK\r\n"),
+            Self::Bulk(value) => out.push_bulk_of(value),
             Self::Status(word) => out.push_line(b'+', word.as_bytes()),
             Self::Error(text) => {
                 // A line ends where it ends.
@@ -108,7 +101,6 @@ impl Reply {
             Self::Integer(number) => out.push_number(b':', number),
             Self::Double(number) if is_three => out.push_line(b',', score(number).as_bytes()),
             Self::Double(number) => out.push_bulk(score(number).as_bytes()),
-            Self::Bulk(value) => out.push_bulk_of(value),
             Self::Text(text) => out.push_bulk(text.as_bytes()),
             Self::Verbatim(text) if is_three => {
                 out.push_len(b'=', text.len() + 4);

@@ -20,6 +20,9 @@ use std::rc::Rc;
 /// Requests of a run at most.
 const RUN_MAX: usize = 16;
 
+/// Bytes of a reply to one of several GETs, about.
+const REPLY_BYTES: usize = 80;
+
 /// Requests of one kind for one key.
 #[derive(Debug)]
 struct Step {
@@ -134,7 +137,7 @@ impl Run {
                 continue;
             };
             match set.try_put(door, space, hashed, &staged) {
-                Tried::Done => step.reply = Some(Reply::OK),
+                Tried::Done => step.reply = Some(Reply::Ok),
                 Tried::Landing(landing) => {
                     waiting.landing.push((index, step.take(), landing));
                 }
@@ -196,8 +199,9 @@ impl Run {
         let order = &self.order[..std::mem::take(&mut self.len)];
         let reply = |step: Step| step.reply.expect("each step has been executed");
         if order.len() == steps.len() {
-            let replies = steps.iter().filter_map(|step| step.reply.as_ref());
-            outbox.reserve(replies.map(Reply::small_bytes).sum());
+            if order.len() > 1 {
+                outbox.reserve(order.len() * REPLY_BYTES);
+            }
             for step in steps {
                 session.answer(reply(step), outbox);
             }
@@ -302,7 +306,7 @@ impl Caller {
             if landed.is_ok() && !has_collections(self.door.store(), self.space) {
                 done += u64::from(step.times);
                 self.keep_if_slow(&step, took);
-                replies.push((index, Reply::OK));
+                replies.push((index, Reply::Ok));
                 continue;
             }
             let stored = set.stored(&self.door, self.space, &step.key, landed).await;

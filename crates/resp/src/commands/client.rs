@@ -15,7 +15,7 @@ fn client(call: &mut Call<'_>) -> Outcome {
         "id" => Ok(Reply::Integer(i64::try_from(call.session.id).unwrap_or(i64::MAX))),
         "setname" => {
             call.session.manner.name = name_of(call.request.arg(2))?;
-            Ok(Reply::OK)
+            Ok(Reply::Ok)
         }
         "getname" if call.session.manner.name.is_empty() => Ok(Reply::Null),
         "getname" => Ok(Reply::text(call.session.manner.name.clone())),
@@ -32,7 +32,7 @@ fn client(call: &mut Call<'_>) -> Outcome {
 /// Accepts ON and OFF: neither changes anything, since no client is evicted and no touch counted.
 fn switch(call: &Call<'_>) -> Outcome {
     if call.is_word(2, "on") || call.is_word(2, "off") {
-        Ok(Reply::OK)
+        Ok(Reply::Ok)
     } else {
         Err(Failure::SYNTAX)
     }
@@ -48,7 +48,7 @@ fn reply(call: &mut Call<'_>) -> Outcome {
         b"skip" => Answers::SkipTwo,
         _ => return Err(Failure::SYNTAX),
     };
-    Ok(Reply::OK)
+    Ok(Reply::Ok)
 }
 
 fn set_info(call: &Call<'_>) -> Outcome {
@@ -64,5 +64,5 @@ fn set_info(call: &Call<'_>) -> Outcome {
     if let Some(own) = call.door.clients().get_mut(&call.session.id) {
         own.library[place] = text;
     }
-    Ok(Reply::OK)
+    Ok(Reply::Ok)
 }

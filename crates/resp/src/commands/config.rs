@@ -18,7 +18,7 @@ fn config(call: &mut Call<'_>) -> Outcome {
         _ => {
             call.door.counters().reset();
             call.door.watcher().reset();
-            Ok(Reply::OK)
+            Ok(Reply::Ok)
         }
     }
 }
@@ -77,5 +77,5 @@ fn set(call: &Call<'_>) -> Outcome {
         changes.push(change.map_err(|why| refused(name.as_bytes(), &why))?);
     }
     door.watcher().change(&changes);
-    Ok(Reply::OK)
+    Ok(Reply::Ok)
 }

@@ -33,12 +33,12 @@ fn echo(call: &mut Call<'_>) -> Reply {
 
 fn select(call: &mut Call<'_>) -> Outcome {
     call.session.manner.database = database_of(call, 1)?;
-    Ok(Reply::OK)
+    Ok(Reply::Ok)
 }
 
 fn quit(call: &mut Call<'_>) -> Reply {
     call.session.is_over = true;
-    Reply::OK
+    Reply::Ok
 }
 
 fn reset(call: &mut Call<'_>) -> Reply {
@@ -52,8 +52,8 @@ fn auth(call: &mut Call<'_>) -> Outcome {
             "ERR AUTH <password> called without any password configured for the default user. Are \
              you sure your configuration is correct?",
         )),
-        2 => admit(call, b"default", call.request.arg(1)).map(|()| Reply::OK),
-        3 => admit(call, call.request.arg(1), call.request.arg(2)).map(|()| Reply::OK),
+        2 => admit(call, b"default", call.request.arg(1)).map(|()| Reply::Ok),
+        3 => admit(call, call.request.arg(1), call.request.arg(2)).map(|()| Reply::Ok),
         _ => Err(Failure::SYNTAX),
     }
 }

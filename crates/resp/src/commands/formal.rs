@@ -65,7 +65,7 @@ fn function(call: &mut Call<'_>) -> Outcome {
         _ => return Err(Failure::no_word("function", call.request.arg(1))),
     };
     let text = "ERR FUNCTION FLUSH only supports SYNC|ASYNC option";
-    if is_right { Ok(Reply::OK) } else { Err(Failure::told(text)) }
+    if is_right { Ok(Reply::Ok) } else { Err(Failure::told(text)) }
 }
 
 async fn debug(call: Call<'_>) -> Outcome {
@@ -74,7 +74,7 @@ async fn debug(call: Call<'_>) -> Outcome {
         return Ok(help("debug", DEBUG_WORDS));
     }
     if is("log") {
-        return Ok(Reply::OK);
+        return Ok(Reply::Ok);
     }
     if !is("sleep") {
         return Err(Failure::no_word("debug", call.request.arg(1)));
@@ -84,5 +84,5 @@ async fn debug(call: Call<'_>) -> Outcome {
     #[expect(clippy::cast_sign_loss, reason = "it is not negative")]
     let time = Nanos((seconds * 1e9) as u64);
     clock::sleep(time, Stage::Core).await;
-    Ok(Reply::OK)
+    Ok(Reply::Ok)
 }

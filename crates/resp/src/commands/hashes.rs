@@ -79,7 +79,7 @@ async fn hset(mut call: Call<'_>) -> Outcome {
 }
 
 async fn hmset(mut call: Call<'_>) -> Outcome {
-    set_fields(&mut call).await.map(|_| Reply::OK)
+    set_fields(&mut call).await.map(|_| Reply::Ok)
 }
 
 async fn hsetnx(mut call: Call<'_>) -> Outcome {

@@ -57,7 +57,7 @@ async fn kind(call: Call<'_>) -> Outcome {
 async fn rename(call: Call<'_>, must_be_new: bool) -> Outcome {
     let (from, to, space) = (call.key(1)?, call.key(2)?, call.space());
     let held = value(call.transaction, space, &from).await?.ok_or(Failure::NO_SUCH_KEY)?;
-    let done = if must_be_new { Reply::flag(true) } else { Reply::OK };
+    let done = if must_be_new { Reply::flag(true) } else { Reply::Ok };
     if from == to {
         return Ok(if must_be_new { Reply::flag(false) } else { done });
     }

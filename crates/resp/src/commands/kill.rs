@@ -59,7 +59,7 @@ pub(super) fn kill(call: &mut Call<'_>) -> Outcome {
     call.session.is_over |= kills_self;
     match count {
         0 if is_old => Err(Failure::told("ERR No such client")),
-        _ if is_old => Ok(Reply::OK),
+        _ if is_old => Ok(Reply::Ok),
         count => Ok(Reply::Integer(count)),
     }
 }

@@ -29,7 +29,7 @@ fn multi(call: &mut Call<'_>) -> Outcome {
         return Err(Failure::told("ERR MULTI calls can not be nested"));
     }
     call.session.queue = Some(Queue::default());
-    Ok(Reply::OK)
+    Ok(Reply::Ok)
 }
 
 fn discard(call: &mut Call<'_>) -> Outcome {
@@ -37,7 +37,7 @@ fn discard(call: &mut Call<'_>) -> Outcome {
         return Err(Failure::told("ERR DISCARD without MULTI"));
     }
     call.session.watched.clear();
-    Ok(Reply::OK)
+    Ok(Reply::Ok)
 }
 
 async fn watch(call: Call<'_>) -> Outcome {
@@ -55,12 +55,12 @@ async fn watch(call: Call<'_>) -> Outcome {
             call.session.watched.push((space, key.clone(), version));
         }
     }
-    Ok(Reply::OK)
+    Ok(Reply::Ok)
 }
 
 fn unwatch(call: &mut Call<'_>) -> Reply {
     call.session.watched.clear();
-    Reply::OK
+    Reply::Ok
 }
 
 fn exec(call: Call<'_>) -> LocalFuture<'_, Outcome> {

@@ -156,11 +156,11 @@ async fn flushall(call: Call<'_>) -> Outcome {
     for database in 0..call.door.settings().databases {
         call.door.empty(Door::space(database)).await?;
     }
-    Ok(Reply::OK)
+    Ok(Reply::Ok)
 }
 
 async fn flushdb(call: Call<'_>) -> Outcome {
     check_when(&call)?;
     call.door.empty(call.space()).await?;
-    Ok(Reply::OK)
+    Ok(Reply::Ok)
 }

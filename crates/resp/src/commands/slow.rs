@@ -24,7 +24,7 @@ fn slowlog(call: &mut Call<'_>) -> Outcome {
         "len" => Ok(Reply::count(slow.len())),
         "reset" => {
             slow.clear();
-            Ok(Reply::OK)
+            Ok(Reply::Ok)
         }
         "help" => Ok(call.help()),
         _ => {

@@ -70,7 +70,7 @@ async fn set(mut call: Call<'_>) -> Outcome {
         }
     }
     call.put(&key, value, expires).await?;
-    Ok(if options.gets { Reply::optional(before) } else { Reply::OK })
+    Ok(if options.gets { Reply::optional(before) } else { Reply::Ok })
 }
 
 async fn setnx(mut call: Call<'_>) -> Outcome {
@@ -87,7 +87,7 @@ async fn set_for(mut call: Call<'_>, unit: Unit) -> Outcome {
     let expires = date(&call, unit, 2)?;
     let (key, value) = (call.key(1)?, call.request.value(3));
     call.put(&key, value, Some(expires)).await?;
-    Ok(Reply::OK)
+    Ok(Reply::Ok)
 }
 
 async fn getset(mut call: Call<'_>) -> Outcome {
@@ -149,7 +149,7 @@ async fn mset(mut call: Call<'_>) -> Outcome {
         let value = call.request.value(at);
         call.put(&key, value, None).await?;
     }
-    Ok(Reply::OK)
+    Ok(Reply::Ok)
 }
 
 async fn msetnx(mut call: Call<'_>) -> Outcome {
