@@ -3,7 +3,6 @@ use crate::hidden::DATABASES_MAX;
 use crate::inbox::Inbox;
 use crate::key_queues::KeyQueues;
 use crate::limits::Limits;
-use crate::numbering::CommandNumber;
 use crate::outbox::Outbox;
 use crate::pace::Pace;
 use crate::parameters::Parameters;
@@ -31,8 +30,6 @@ pub(crate) struct Client {
     pub(crate) database: u16,
     pub(crate) protocol: u8,
     pub(crate) queued: Option<usize>,
-    /// The last one.
-    pub(crate) command: Option<CommandNumber>,
     /// Bytes of commands that wait for EXEC.
     pub(crate) queued_bytes: usize,
     /// The name and the version of what it is made with.

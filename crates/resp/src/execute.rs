@@ -26,6 +26,7 @@ pub(crate) async fn execute(door: &Door, session: &mut Session, request: Request
                 Failure::Told(text) if request.arg(0).eq_ignore_ascii_case(b"exec") => {
                     session.queue = None;
                     session.watched.clear();
+                    session.show(door);
                     let why = text.trim_start_matches("ERR ");
                     Reply::error(format!("EXECABORT Transaction discarded because of: {why}"))
                 }
@@ -46,15 +47,16 @@ pub(crate) async fn execute(door: &Door, session: &mut Session, request: Request
             return Reply::error("ERR the commands of a transaction take too much memory");
         }
         queue.requests.push(kept);
-        session.show(door, number);
+        session.wire.show(number);
+        session.show(door);
         return Reply::status("QUEUED");
     }
-    session.show(door, number);
+    session.wire.show(number);
     let began = clock::host_now();
     let reply = once(door, session, command, request).await.unwrap_or_else(Failure::reply);
     if command.keys == NO_KEYS {
         // It may be another client now.
-        session.show(door, number);
+        session.show(door);
     }
     door.watch(session.id, number, since(began), &reply, || request.rest(0));
     reply

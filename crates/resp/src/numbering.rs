@@ -78,6 +78,16 @@ impl CommandNumber {
         &numbering().names[self.place()]
     }
 
+    /// A number for an atomic, not 0, which stands for no command.
+    pub(crate) const fn code(self) -> u16 {
+        self.0 + 1
+    }
+
+    /// The command of such a number.
+    pub(crate) fn of_code(code: u16) -> Option<Self> {
+        code.checked_sub(1).map(Self)
+    }
+
     /// Its place among all.
     pub(crate) const fn place(self) -> usize {
         self.0 as usize

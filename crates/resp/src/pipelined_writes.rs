@@ -65,7 +65,7 @@ impl PipelinedWrites {
         let (Some(key), Some(last)) = (key, commands.last()) else { return Vec::new() };
         door.counters().count_commands(commands.len());
         session.wire.count_commands(commands.len());
-        session.show(door, last.number);
+        session.wire.show(last.number);
         let began = clock::host_now();
         let replies = match step(door, session, &key, &commands).await {
             // The store may take each of them alone.

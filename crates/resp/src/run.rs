@@ -121,7 +121,7 @@ impl Run {
         door.counters().count_commands(self.len);
         session.wire.count_commands(self.len);
         let last = usize::from(self.order[self.len - 1]);
-        session.show(door, numbers[usize::from(self.steps[last].set.is_some())]);
+        session.wire.show(numbers[usize::from(self.steps[last].set.is_some())]);
         let caller = Caller { door: door.clone(), space, client: session.id };
         let began = clock::host_now();
         let mut waiting = Waiting { caller, began, landing: Vec::new(), left: Vec::new() };

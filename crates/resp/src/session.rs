@@ -1,7 +1,6 @@
 use crate::command::{Command, UNASKED};
 use crate::door::{Client, Door};
 use crate::failure::Failure;
-use crate::numbering::CommandNumber;
 use crate::outbox::Outbox;
 use crate::pace::Pace;
 use crate::reply::{Protocol, Reply};
@@ -89,7 +88,6 @@ impl Session {
                 database: session.manner.database,
                 protocol: 2,
                 queued: None,
-                command: None,
                 queued_bytes: 0,
                 library: Default::default(),
                 pace: Pace::new(now),
@@ -104,11 +102,10 @@ impl Session {
         Door::space(self.manner.database)
     }
 
-    /// Lets others see what it does.
-    pub(crate) fn show(&self, door: &Door, command: CommandNumber) {
+    /// Lets others see what a command has changed of it.
+    pub(crate) fn show(&self, door: &Door) {
         let mut clients = door.clients();
         let Some(client) = clients.get_mut(&self.id) else { return };
-        client.command = Some(command);
         if client.name != self.manner.name {
             client.name.clone_from(&self.manner.name);
         }
@@ -190,21 +187,15 @@ impl Session {
     /// Queues the answer to the command that was just done, if the client wants it.
     #[inline]
     pub(crate) fn answer(&mut self, reply: Reply, outbox: &mut Outbox) {
-        if self.wants_answer() {
-            reply.write(self.manner.protocol, outbox);
-        }
-    }
-
-    /// Whether the answer to the command that was just done is sent.
-    #[inline]
-    fn wants_answer(&mut self) -> bool {
-        let (wants, next) = match self.manner.answers {
+        let (is_wanted, next) = match self.manner.answers {
             Answers::All => (true, Answers::All),
             Answers::None => (false, Answers::None),
             Answers::SkipTwo => (false, Answers::SkipOne),
             Answers::SkipOne => (false, Answers::All),
         };
         self.manner.answers = next;
-        wants
+        if is_wanted {
+            reply.write(self.manner.protocol, outbox);
+        }
     }
 }

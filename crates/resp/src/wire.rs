@@ -1,8 +1,9 @@
 //! A connection as others see it, and as they end it.
 
+use crate::numbering::CommandNumber;
 use base::Nanos;
 use clock::{Rank, Stage, TaskId, current, park, wake};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 /// The addresses of a connection's two ends.
@@ -40,6 +41,8 @@ pub(crate) struct Wire {
     pub(crate) ends: Ends,
     /// Commands of it that were executed.
     commands: AtomicU64,
+    /// The last one; see [`CommandNumber::code`].
+    command: AtomicU16,
     /// Bytes that have come and are no request yet.
     pub(crate) query_bytes: AtomicUsize,
     /// Memory for requests.
@@ -74,6 +77,16 @@ impl Wire {
 
     pub(crate) fn count_commands(&self, count: usize) {
         self.commands.fetch_add(count as u64, Relaxed);
+    }
+
+    /// Lets others see what it does.
+    pub(crate) fn show(&self, command: CommandNumber) {
+        self.command.store(command.code(), Relaxed);
+    }
+
+    /// What it did last.
+    pub(crate) fn command(&self) -> Option<CommandNumber> {
+        CommandNumber::of_code(self.command.load(Relaxed))
     }
 
     /// Something has come or gone.

@@ -62,7 +62,7 @@ fn line(id: u64, client: &Client) -> String {
     let free = wire.query_memory.load(Relaxed).saturating_sub(query);
     let (of_queue, all) = (client.queued_bytes, client.held_bytes());
     let events = if output > 0 { "rw" } else { "r" };
-    let command = client.command.map_or("NULL", CommandNumber::name);
+    let command = wire.command().map_or("NULL", CommandNumber::name);
     let (peer, local) = (wire.ends.peer(), wire.ends.local());
     format!(
         "id={id} addr={peer} laddr={local} name={name} age={age} idle={idle} flags={flags} \

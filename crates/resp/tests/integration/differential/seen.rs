@@ -417,30 +417,34 @@ fn a_browser_is_cut_off_before_the_body_of_its_request_executes() {
     });
 }
 
-/// How far a transaction is stands in the list of clients at once.
+/// The list of clients has the last command, the database and the state of a transaction at once.
 #[test]
-fn what_a_transaction_has_queued_is_seen_by_others_as_by_redis() {
+fn what_a_client_does_is_seen_by_others_as_by_redis() {
     let Some(server) = Redis::start("queued") else { return };
     Reactor::new(None).run(async {
         let door = door(1).await;
         let (mut theirs, mut ours) = (server.connect(), ours::Client::connect(&door, 1));
         let mut watch = (server.connect(), ours::Client::connect(&door, 2));
-        let queued = |list: &Answer| {
+        let seen = |list: &Answer, asked: &str| {
             let (Answer::Bulk(text) | Answer::Verbatim(text)) = list else { panic!("{list}") };
             let text = String::from_utf8_lossy(text);
             let line = text.lines().find(|line| line.contains(" name=me "));
             let line = line.unwrap_or_else(|| panic!("{text}"));
             let field = |name| line.split(' ').find_map(|part| part.strip_prefix(name));
             let flags = field("flags=").expect("it has some");
-            (field("multi=").map(str::to_owned), flags.contains('x'))
+            // Redis also tells a command that it has refused.
+            let command = field("cmd=").filter(|_| asked != "exec x");
+            let fields = [field("multi="), field("db="), command];
+            (fields.map(|field| field.map(str::to_owned)), flags.contains('x'))
         };
-        let lines = ["client setname me", "multi", "set a 1", "incr a", "exec", "multi", "discard"];
-        for asked in lines {
+        let transaction = ["client setname me", "multi", "set a 1", "incr a", "exec", "multi"];
+        let others = ["discard", "get a", "set a 1", "multi", "exec x", "select 1", "get a"];
+        for asked in transaction.into_iter().chain(others) {
             theirs.ask(&line(asked), 1);
             ours.ask(&line(asked), 1).await;
             let redis = watch.0.ask(&line("client list"), 1).remove(0);
             let kvasir = watch.1.ask(&line("client list"), 1).await.remove(0);
-            assert_eq!(queued(&redis), queued(&kvasir), "{asked}");
+            assert_eq!(seen(&redis, asked), seen(&kvasir, asked), "{asked}");
         }
     });
 }
