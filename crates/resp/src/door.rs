@@ -158,7 +158,9 @@ impl Door {
     /// An inbox of a connection.
     pub(crate) fn inbox(&self) -> Inbox {
         let (pool, counters) = (self.pool().clone(), self.counters.clone());
-        Inbox::new(self.limits(), pool, counters).sharing(self.spares[0].clone())
+        let (value, request) = (self.store.value_bytes_max(), self.parameters().query_bytes_max());
+        let limits = Limits { value_bytes_max: value, request_bytes_max: request };
+        Inbox::new(limits, pool, counters).sharing(self.spares[0].clone())
     }
 
     /// An outbox of one.
@@ -168,11 +170,6 @@ impl Door {
 
     pub(crate) fn started(&self) -> Nanos {
         self.started
-    }
-
-    pub(crate) fn limits(&self) -> Limits {
-        let (value, request) = (self.store.value_bytes_max(), self.parameters().query_bytes_max());
-        Limits { value_bytes_max: value, request_bytes_max: request }
     }
 
     pub(crate) fn new_id(&self) -> u64 {

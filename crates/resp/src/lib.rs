@@ -2,10 +2,10 @@
 //!
 //! # How it works
 //! 1. [`serve`] parses requests from a stream (`inbox`) and sends the answers (`reply`, `outbox`).
-//! 2. Requests of one read that can execute together do (`pipeline`): plain GETs and SETs (`run`,
-//!    `plain_get`, `plain_set`), or other writes of one key (`pipelined_writes`). Any other request
-//!    is checked against the table of commands (`check`, `table`) and executed (`execute`) by the
-//!    function of its command (`dispatch`, `commands`).
+//! 2. Requests of one read that can execute together do (`run`): plain GETs and SETs
+//!    (`inbox/plain`, `plain_get`, `plain_set`), or other writes of one key (`pipelined_writes`).
+//!    Any other request is checked against the table of commands (`check`, `table`) and executed
+//!    (`execute`) by the function of its command (`dispatch`, `commands`).
 //! 3. What a command reads and writes is a `transaction`: all its writes are one batch, which the
 //!    store does only if what was read is still true. Otherwise the command executes again
 //!    (`one_step`). EXEC is the same for several commands. Commands that change the same keys at
@@ -17,7 +17,7 @@
 //!
 //! | to follow | read, in this order |
 //! |---|---|
-//! | a SET | `serve`, `inbox`, `pipeline`, `run`, `plain_set`, `reply`, `outbox` |
+//! | a SET | `serve`, `inbox/plain`, `run`, `plain_set`, `reply`, `outbox` |
 //! | an INCR | `execute`, `dispatch`, `key_queues`, `commands/numbers`, `transaction` |
 //! | a HSET, a ZADD | `commands/hashes`, `values`, `collection`, `collection/tree`, `transaction` |
 //! | a MULTI | `commands/multi`, `session`, `transaction` |
@@ -66,7 +66,6 @@ mod one_step;
 mod outbox;
 mod pace;
 mod parameters;
-mod pipeline;
 mod pipelined_writes;
 mod plain_get;
 mod plain_set;

@@ -3,6 +3,7 @@
 use crate::door::Door;
 use crate::failure::Outcome;
 use crate::hidden::has_collections;
+use crate::plain_set::Tried;
 use crate::reply::Reply;
 use crate::transaction::Transaction;
 use crate::values;
@@ -11,13 +12,13 @@ use engine::{Error, HashedKey, KeySpaceId, Store};
 
 /// Returns the reply if the store knows it without a wait. Otherwise [`get`] tells.
 #[inline]
-pub(crate) fn try_get(store: &Store, space: KeySpaceId, key: HashedKey<'_>) -> Option<Reply> {
-    match store.begin_get(space, key)? {
-        Ok(found) => Some(Reply::Bulk(found.value)),
-        Err(Error::KeyNotFound | Error::NoKeySpace) if !has_collections(store, space) => {
-            Some(Reply::Null)
+pub(crate) fn try_get(store: &Store, space: KeySpaceId, key: HashedKey<'_>) -> Tried {
+    match store.begin_get(space, key) {
+        Some(Ok(found)) => Tried::Done(Reply::Bulk(found.value)),
+        Some(Err(Error::KeyNotFound | Error::NoKeySpace)) if !has_collections(store, space) => {
+            Tried::Done(Reply::Null)
         }
-        Err(_) => None,
+        _ => Tried::MustWait,
     }
 }
 

@@ -4,7 +4,7 @@ use crate::door::Door;
 use crate::failure::Outcome;
 use crate::hidden::{self, has_collections};
 use crate::reply::Reply;
-use crate::request::Request;
+use crate::request::Value;
 use crate::staged_values::StagedValues;
 use crate::transaction::{Transaction, create};
 use crate::values;
@@ -12,14 +12,6 @@ use base::{Buf, Key};
 use engine::{Announced, Begun, Error, HashedKey, KeySpaceId, Landing, Store, Stored, Write};
 use std::ops::Range;
 use std::sync::Arc;
-
-/// A value that a client sent.
-#[derive(Debug)]
-enum Value {
-    /// The place of its bytes in the connection's inbox: see [`Request::staged`].
-    Staged(Range<usize>),
-    Own(Buf),
-}
 
 /// A SET, until it is durable.
 #[derive(Debug)]
@@ -29,27 +21,26 @@ pub(crate) struct PlainSet {
     announced: Option<Announced>,
 }
 
-/// What [`PlainSet::try_put`] did.
-#[expect(clippy::large_enum_variant, reason = "it is matched at once")]
+/// What the first try of a GET or a SET did.
 pub(crate) enum Tried {
-    /// It is as durable as the store's mode asks.
-    Done,
-    /// It is in the log: [`PlainSet::stored`] takes what became of it.
+    /// All: a SET is as durable as the store's mode asks.
+    Done(Reply),
+    /// A SET is in the log: [`PlainSet::stored`] takes what became of it.
     Landing(Landing),
-    /// It needs [`PlainSet::put`].
+    /// Nothing: it needs [`PlainSet::put`] or [`get`](crate::plain_get::get).
     MustWait,
 }
 
 impl PlainSet {
-    /// The SET that `request` is, with the value of its third argument.
-    pub(crate) fn new(store: &Arc<Store>, request: Request<'_>) -> Self {
-        Self { value: Value::of(request), announced: Some(store.announce()) }
+    /// A SET of `value`.
+    pub(crate) fn new(store: &Arc<Store>, value: Value) -> Self {
+        Self { value, announced: Some(store.announce()) }
     }
 
     /// Replaces the value by that of a later SET of the same key: no client could have observed
     /// this one.
-    pub(crate) fn replace(&mut self, request: Request<'_>) {
-        self.value = Value::of(request);
+    pub(crate) fn replace(&mut self, value: Value) {
+        self.value = value;
     }
 
     /// Where the value is in staging, unless it has a buffer of its own.
@@ -95,7 +86,7 @@ impl PlainSet {
         if !has_collections(store, space) {
             let announced = self.announced.take().expect("a SET is stored once");
             match store.begin_put(space, key, &value, Write::default(), announced) {
-                Begun::Done(Ok(_)) => return Tried::Done,
+                Begun::Done(Ok(_)) => return Tried::Done(Reply::Ok),
                 Begun::Landing(landing) => tried = Tried::Landing(landing),
                 // `put` creates a database, and says what else is wrong.
                 Begun::Done(Err(_)) => self.announced = Some(store.announce()),
@@ -153,15 +144,6 @@ impl PlainSet {
             Ok(Reply::Ok)
         }))
         .await
-    }
-}
-
-impl Value {
-    fn of(request: Request<'_>) -> Self {
-        match request.staged(2) {
-            Some(range) => Self::Staged(range),
-            None => Self::Own(request.value(2)),
-        }
     }
 }
 

@@ -17,6 +17,24 @@ pub(crate) enum Arg {
 // The bytes that a request may take include those of its arguments.
 const _: () = assert!(size_of::<Arg>() == 24);
 
+/// A value that a client sent.
+#[derive(Debug)]
+pub(crate) enum Value {
+    /// The place of its bytes in [`Inbox::staging`](crate::Inbox), until the next read.
+    Staged(Range<usize>),
+    Own(Buf),
+}
+
+/// A GET, or a SET without options. Its arguments are not too long.
+#[derive(Debug)]
+pub(crate) struct Plain<'a> {
+    pub(crate) key: &'a [u8],
+    /// That of a SET.
+    pub(crate) value: Option<Value>,
+    /// No byte has arrived after it.
+    pub(crate) is_last: bool,
+}
+
 /// A command as a client sent it. Borrowed from the bytes that arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -78,12 +96,23 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Where the bytes of an argument are in [`Inbox::staging`](crate::Inbox), if they are there.
-    pub(crate) fn staged(&self, at: usize) -> Option<Range<usize>> {
-        match &self.args[at] {
-            Arg::Staged(start, end) if !self.is_typed => Some(self.start + start..self.start + end),
-            _ => None,
+    /// The request as a GET, or a SET without options, if it is one of these.
+    pub(crate) fn plain(&self) -> Option<Plain<'a>> {
+        let is_set = match (self.len(), self.arg(0)) {
+            (2, name) if name.eq_ignore_ascii_case(b"get") => false,
+            (3, name) if name.eq_ignore_ascii_case(b"set") => true,
+            _ => return None,
+        };
+        if self.is_too_long() {
+            return None;
         }
+        let value = is_set.then(|| match &self.args[2] {
+            Arg::Staged(start, end) if !self.is_typed => {
+                Value::Staged(self.start + start..self.start + end)
+            }
+            _ => Value::Own(self.value(2)),
+        });
+        Some(Plain { key: self.arg(1), value, is_last: self.is_last })
     }
 
     /// True for what a browser sends. A web page must not make the drive execute the body of its

@@ -2,9 +2,9 @@ use crate::door::Door;
 use crate::execute::execute;
 use crate::inbox::{Inbox, Read};
 use crate::outbox::{Outbox, Sent};
-use crate::pipeline::Pipeline;
 use crate::protocol_error::ProtocolError;
 use crate::reply::Reply;
+use crate::run::Run;
 use crate::session::Session;
 use crate::wire::{Ends, Wire};
 use clock::Notify;
@@ -96,41 +96,41 @@ impl<S: Stream> Connection<S> {
     /// Takes requests until there are no more.
     async fn read(&self, door: &Rc<Door>, session: &mut Session) -> Ended {
         let mut inbox = door.inbox();
-        let mut pipeline = Pipeline::default();
+        let mut run = Run::default();
+        inbox.set_stranger(session.is_stranger());
         loop {
             loop {
-                inbox.set_stranger(session.is_stranger());
-                let request = match inbox.next() {
-                    Ok(Some(request)) => request,
-                    Ok(None) => break,
-                    Err(error) => {
-                        let staging = inbox.staging();
-                        pipeline.finish(door, session, staging, &self.outbox).await;
-                        self.answer(session, Reply::error(format!("ERR {error}")));
-                        if matches!(error, ProtocolError::TooMuch(_)) {
-                            door.counters().count_query_overrun();
+                if run.fill(door, session, &mut inbox) {
+                    run.finish(door, session, inbox.staging(), &self.outbox).await;
+                } else {
+                    let request = match inbox.next() {
+                        Ok(Some(request)) => request,
+                        Ok(None) => break,
+                        Err(error) => {
+                            run.finish(door, session, inbox.staging(), &self.outbox).await;
+                            return self.refuse(door, session, error);
                         }
+                    };
+                    if run.take(door, session, request) {
+                        continue;
+                    }
+                    run.finish(door, session, request.staging, &self.outbox).await;
+                    if request.is_of_a_browser() {
                         return Ended::Refused;
                     }
-                };
-                if pipeline.take(door, session, request) {
-                    continue;
-                }
-                pipeline.finish(door, session, request.staging, &self.outbox).await;
-                if request.is_of_a_browser() {
-                    return Ended::Refused;
-                }
-                if !pipeline.take(door, session, request) {
-                    // Boxed: a client that waits keeps no memory for what it may ask.
-                    let reply = Box::pin(execute(door, session, request)).await;
-                    self.answer(session, reply);
+                    if !run.take(door, session, request) {
+                        // Boxed: a client that waits keeps no memory for what it may ask.
+                        let reply = Box::pin(execute(door, session, request)).await;
+                        session.answer(reply, &mut self.outbox.borrow_mut());
+                        inbox.set_stranger(session.is_stranger());
+                    }
                 }
                 self.drained(door).await;
                 if session.is_over || self.is_broken.get() {
                     return Ended::ByClient;
                 }
             }
-            pipeline.finish(door, session, inbox.staging(), &self.outbox).await;
+            run.finish(door, session, inbox.staging(), &self.outbox).await;
             if self.outbox.borrow().waiting_bytes() > 0 {
                 // The replies to other clients go out together with these: many sends in a row
                 // seldom have to wake a sleeping peer.
@@ -142,12 +142,14 @@ impl<S: Stream> Connection<S> {
                 inbox.rest();
                 self.outbox.borrow_mut().rest();
                 self.show_query(&inbox);
-                self.readable().await;
+                self.wire.is_waiting.store(true, Relaxed);
+                self.stream.readable().await;
+                self.wire.is_waiting.store(false, Relaxed);
             } else {
                 // A client that sends without end does not keep the others waiting.
                 clock::give_way().await;
             }
-            inbox.set_limits(door.limits());
+            inbox.set_request_bytes_max(door.parameters().query_bytes_max());
             match inbox.read(&*self.stream) {
                 _ if self.is_broken.get() => return Ended::Broken,
                 Err(_) => return Ended::Broken,
@@ -166,15 +168,14 @@ impl<S: Stream> Connection<S> {
         self.wire.query_memory.store(inbox.held_bytes(), Relaxed);
     }
 
-    /// Waits for more bytes. No request is left.
-    async fn readable(&self) {
-        self.wire.is_waiting.store(true, Relaxed);
-        self.stream.readable().await;
-        self.wire.is_waiting.store(false, Relaxed);
-    }
-
-    fn answer(&self, session: &mut Session, reply: Reply) {
+    /// Tells the client that what it has sent is no request.
+    fn refuse(&self, door: &Door, session: &mut Session, error: ProtocolError) -> Ended {
+        let reply = Reply::error(format!("ERR {error}"));
         session.answer(reply, &mut self.outbox.borrow_mut());
+        if matches!(error, ProtocolError::TooMuch(_)) {
+            door.counters().count_query_overrun();
+        }
+        Ended::Refused
     }
 
     /// Sends what the stream takes at once; the rest is the writer's.

@@ -37,12 +37,6 @@ pub(crate) struct Told {
 #[derive(Debug)]
 pub(crate) struct Tallies(Box<[Tally]>);
 
-/// The bucket of a time.
-fn bucket(took: Nanos) -> usize {
-    let doublings = (took.0 / FIRST_NS).checked_ilog2().map_or(0, |log| log + 1);
-    (doublings as usize).min(BUCKETS - 1)
-}
-
 /// Nanoseconds of the longest time in a bucket.
 const fn end_ns(bucket: usize) -> u64 {
     (FIRST_NS << bucket) - 1
@@ -66,7 +60,8 @@ impl Tallies {
     pub(crate) fn count_all(&self, number: CommandNumber, took: Nanos, times: u64) {
         if times > 0 {
             let tally = &self.0[number.place()];
-            tally.calls[bucket(took)].fetch_add(times, Relaxed);
+            let doublings = (took.0 / FIRST_NS).checked_ilog2().map_or(0, |log| log as usize + 1);
+            tally.calls[doublings.min(BUCKETS - 1)].fetch_add(times, Relaxed);
             tally.nanos.fetch_add(took.0 * times, Relaxed);
         }
     }
