@@ -67,7 +67,12 @@ impl Quick {
         };
         let key = Key::new(&command.inline_key()[..len]).expect("it has 1 to 16 bytes");
         let hash = key.hash();
-        store.expect(space, HashedKey { hash, key: &key });
+        let hashed = HashedKey { hash, key: &key };
+        if matches!(action, Action::Store(..)) {
+            store.expect_write(space, hashed);
+        } else {
+            store.expect(space, hashed);
+        }
         Some(Self { space, key, hash, action })
     }
 
