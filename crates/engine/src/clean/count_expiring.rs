@@ -48,13 +48,12 @@ impl Store {
             let (header, at) = (&record.header, record.address);
             let key = HashedKey::new(&header.key);
             let mut lanes = self.lanes.lock(key.hash);
-            let found = self.index.lookup(lanes.of(key.hash), header.table, key);
-            let lives = found.at_once().is_some_and(|found| found.contains(&at));
+            let expires = header.expires.filter(|_| {
+                let found = self.index.lookup(lanes.of(key.hash), header.table, key);
+                header.kind.is_value() && found.at_once().is_some_and(|found| found.contains(&at))
+            });
             let mut state = self.log.state();
-            if let Some(date) = header.expires
-                && header.kind.is_value()
-                && lives
-            {
+            if let Some(date) = expires {
                 state.live.expiring.add(header.table, date);
             }
             state.extents.get(extent).expiring_until = Some(at);

@@ -109,7 +109,7 @@ impl Lives {
         Self { lives, pages_per_extent: Divisor::new(shape.pages_per_extent.into()) }
     }
 
-    /// `extent` is filled from its beginning.
+    /// Notes that the log begins to fill `extent`.
     pub(crate) fn begin(&self, extent: ExtentId) {
         self.lives[extent.0 as usize].fetch_add(1, Ordering::Relaxed);
     }
@@ -162,7 +162,7 @@ impl Values {
         }
     }
 
-    /// The same of a record that was read, unless a newer one of its key has come meanwhile.
+    /// As [`Self::note`], for a record that was read, unless a newer one of its key is known.
     pub(crate) fn note_read(
         &mut self,
         key: HashedKey<'_>,
@@ -212,7 +212,7 @@ impl Values {
         Some(known)
     }
 
-    /// The newest record of a key is at another address from here on.
+    /// Notes that cleaning has moved the newest record of a key.
     pub(crate) fn moved(&mut self, table: TableId, key: HashedKey<'_>, from: Address, to: Address) {
         let (from, to) = (self.lives.place(from), self.lives.place(to));
         if let Some(mut known) = self.entries.peek_mut(&slot(table, key.hash))
@@ -223,7 +223,7 @@ impl Values {
         }
     }
 
-    /// The newest record of a key of this hash is none that is known.
+    /// Forgets the value of keys with this hash.
     pub(crate) fn forget(&mut self, table: TableId, hash: u64) {
         self.entries.remove(&slot(table, hash));
     }
