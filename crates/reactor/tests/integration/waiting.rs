@@ -1,10 +1,11 @@
 //! Resources, parking, joining and the account of time, against closed forms.
 
 use base::Nanos;
-use clock::{Class, Group, Rank, Resource, Stage, Stages};
+use clock::{Class, Group, Rank, Resource, Section, Stage, Stages};
 use reactor::Reactor;
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Mutex;
 
 type Log = Rc<RefCell<Vec<(u64, Nanos, Stages)>>>;
 
@@ -243,6 +244,16 @@ fn dropping_a_reactor_drops_its_tasks_where_they_stand() {
     drop(reactor);
     assert_eq!(log.borrow().len(), 1);
     assert_eq!(Rc::strong_count(&log), 1, "the tasks are gone");
+}
+
+#[test]
+#[should_panic(expected = "a task gives its locks back before it waits")]
+fn a_task_that_waits_in_a_section_panics() {
+    Reactor::new(None).run(async {
+        let locks = [Mutex::new(())];
+        let _section = Section::one(&locks, 0);
+        clock::sleep(Nanos(1), Stage::Batch).await;
+    });
 }
 
 #[test]
