@@ -15,6 +15,9 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
+/// Held Stores that are executed before other tasks have their turn. One takes 3 us with 8 KiB.
+const STORES_A_TURN: usize = 16;
+
 /// A submission queue and its completion queue, wherever the controller behind them is. Clones are
 /// handles on the same pair.
 pub trait Queue: Clone + 'static {
@@ -203,18 +206,19 @@ impl Shared {
     }
 
     /// Executes the held Stores until none is left, each once the clock has reached its submission.
+    /// Other tasks have their turn in between.
     async fn execute_all_held(self: &Rc<Self>) {
         while !self.held.borrow().is_empty() {
-            clock::catch_up().await;
+            clock::give_way().await;
             self.execute_held();
         }
     }
 
-    /// Executes the held Stores that were submitted by now: those that must wait in tasks.
+    /// Executes held Stores that were submitted by now: those that must wait in tasks.
     fn execute_held(self: &Rc<Self>) {
         let began = clock::now();
         let held = &mut *self.held.borrow_mut();
-        let count = held.partition_point(|held| held.at <= began);
+        let count = held.partition_point(|held| held.at <= began).min(STORES_A_TURN);
         for Held { asked, at, namespace, mut quick } in held.drain(..count) {
             let tried = {
                 let _inside = self.controller.enter();
