@@ -83,8 +83,7 @@ impl Drive {
         class: Class,
     ) -> Vec<Result<Page, Error>> {
         let reads = self.runs(&spans).map(|run| self.clone().read_each(run, class));
-        let reads: Vec<_> = reads.collect();
-        clock::join_at_once(reads.into_iter()).await.into_iter().flatten().collect()
+        clock::join_all(reads.collect()).await.into_iter().flatten().collect()
     }
 
     /// The spans of a run, each by itself where they cannot all be read: one may be damaged, or
