@@ -1,5 +1,5 @@
 /// Records that a task handles before others have a turn: each may need memory that no cache has.
-pub(crate) const SHARE_OF_A_TURN: usize = 64;
+pub(crate) const SHARE_OF_A_TURN: usize = 16;
 
 /// Counts the records that a task has handled since it gave way.
 ///
