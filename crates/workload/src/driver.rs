@@ -267,11 +267,18 @@ async fn closed_loop(
         if session.outstanding() == 0 {
             break;
         }
-        take(queue, &mut session, &queue.next().await, &mut progress);
+        let completion = queue.next().await;
+        take(queue, &mut session, &completion, &mut progress);
+        if session.completed().is_multiple_of(COMPLETIONS_A_TURN) {
+            clock::give_way().await;
+        }
     }
     report_end(&session, progress);
     session
 }
+
+/// Completions that are checked, and followed by another operation, before the device gets a turn.
+const COMPLETIONS_A_TURN: u64 = 8;
 
 /// Late operations submitted in sequence before the device gets a turn. The device may run on this
 /// processor, so it would starve if submitting took longer than the rate allows.
