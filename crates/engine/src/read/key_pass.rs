@@ -243,8 +243,8 @@ impl Store {
             };
             match &source {
                 Source::Summary(summary) => {
-                    let pages = ListedPages::new(self.log.layout, summary).into_iter().flatten();
-                    for (count, page) in (1..).zip(pages) {
+                    let pages = ListedPages::checked_in_turns(self.log.layout, summary).await;
+                    for (count, page) in (1..).zip(pages.into_iter().flatten()) {
                         page.records(|listed| {
                             meet(self.log.address_of(*extent, &listed), &listed.header);
                         });
