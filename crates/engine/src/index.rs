@@ -32,7 +32,7 @@ pub enum Answer<'a, T> {
     Later(LocalFuture<'a, T>),
 }
 
-impl<T> Answer<'_, T> {
+impl<'a, T> Answer<'a, T> {
     /// Makes an answer that is known now.
     #[inline]
     pub const fn now(answer: T) -> Self {
@@ -45,6 +45,15 @@ impl<T> Answer<'_, T> {
         match self {
             Self::Now(answer) => answer,
             Self::Later(_) => None,
+        }
+    }
+
+    /// Returns the answer if it is known now, or else its future.
+    #[inline]
+    pub(crate) fn or_later(self) -> Result<T, LocalFuture<'a, T>> {
+        match self {
+            Self::Now(answer) => Ok(answer.expect("an answer is taken once")),
+            Self::Later(later) => Err(later),
         }
     }
 }

@@ -58,10 +58,11 @@ impl Memory {
         page.gathered()
     }
 
-    /// Returns a page, which takes no time on any clock.
+    /// Returns what `read` makes of the page at `at`. This takes no time on any clock. `read` must
+    /// not use this medium.
     #[inline]
-    pub fn page(&self, span: Span) -> Page {
-        self.extents().get(span.at.extent).page(span.at.page).clone()
+    pub fn with_page<T>(&self, at: PageId, read: impl FnOnce(&Page) -> T) -> T {
+        read(self.extents().get(at.extent).page(at.page))
     }
 
     /// Frees `len` bytes from `start` on of the data on the page at `at`, which no reader needs, if
@@ -127,7 +128,7 @@ impl Media for Memory {
         _: Select<'a>,
         _: Class,
     ) -> LocalFuture<'a, Result<Page, Error>> {
-        Box::pin(ready(Ok(self.page(span))))
+        Box::pin(ready(Ok(self.with_page(span.at, Page::clone))))
     }
 
     fn reset(&self, extent: ExtentId, _: Class) -> LocalFuture<'_, Result<(), Error>> {

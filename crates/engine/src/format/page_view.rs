@@ -116,6 +116,18 @@ impl<'a> PageView<'a> {
     }
 }
 
+/// The header at `offset` of a page in memory, which an index entry names. `None` when the header
+/// is not whole. The prologue is not read.
+#[inline]
+pub(crate) fn vouched_header(layout: Layout, page: &Page, offset: usize) -> Option<Header<'_>> {
+    assert!(layout.is_vouched, "only memory vouches for its pages");
+    let bytes = match offset.checked_sub(layout.spare_bytes as usize) {
+        None => page.spare().get(offset..)?,
+        Some(offset) => page.front()?.get(offset..)?,
+    };
+    Header::decode_vouched(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,6 +174,8 @@ mod tests {
             let page = Page::new(&spare, []);
             assert_eq!(key(layout, &page).is_some(), is_read, "byte {at}");
             assert_eq!(key(layout.vouched(true), &page).as_deref(), Some(&b"key"[..]));
+            let header = vouched_header(layout.vouched(true), &page, offset);
+            assert_eq!(header.map(|header| header.key), Some(&b"key"[..]), "byte {at}");
         }
     }
 }

@@ -5,8 +5,7 @@ use crate::format::address::{Address, PageNumber};
 use crate::format::layout::Layout;
 use crate::format::mend::repaired;
 use crate::format::page_view::PageView;
-use crate::format::record::OwnedHeader;
-use crate::format::record::{Header, Kind, Sequence};
+use crate::format::record::{Header, Kind};
 use crate::hashed_key::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
 use crate::lane::Lane;
@@ -53,23 +52,8 @@ pub(crate) enum Seen<'p> {
     Nothing,
     OtherKey,
     Absent,
-    Begins(First, Header<'p>),
-}
-
-/// The part of a value on its first page, and the length of the whole.
-pub(crate) struct First {
-    pub(crate) part: Buf,
-    pub(crate) value_len: u32,
-    value_crc: u32,
-    expires: Option<UnixMillis>,
-    sequence: Sequence,
-}
-
-impl First {
-    fn new(part: Buf, header: &OwnedHeader) -> Self {
-        let OwnedHeader { value_len, value_crc, expires, sequence, .. } = *header;
-        Self { part, value_len, value_crc, expires, sequence }
-    }
+    /// It exists. With the part of its value on the header's page.
+    Begins(Buf, Header<'p>),
 }
 
 /// Returns whether a record of this kind makes its key exist; an error when its value is lost.
@@ -290,17 +274,18 @@ impl Store {
         {
             return Some(known_content(cached));
         }
-        let layout = self.log.layout;
-        let page = self.log.media.as_memory()?.page(layout.span(address));
+        let (memory, layout) = (self.log.media.as_memory()?, self.log.layout);
         self.counters.count_retrieve_read();
-        match seen(layout, &page, layout.offset(address), key.key).ok()? {
-            Seen::OtherKey => Some(Look::OtherKey),
-            Seen::Begins(first, _) if first.part.len() == first.value_len => {
-                self.checked(first.part.clone(), &first).ok().map(Look::Is)
+        memory.with_page(layout.page_id(address.page()), |page| {
+            match seen(layout, page, layout.offset(address), key.key).ok()? {
+                Seen::OtherKey => Some(Look::OtherKey),
+                Seen::Begins(part, header) if part.len() == header.value_len => {
+                    self.checked(part, &header).ok().map(Look::Is)
+                }
+                Seen::Absent if self.config.ack != Ack::Program => Some(Look::Absent),
+                Seen::Nothing | Seen::Absent | Seen::Begins(..) => None,
             }
-            Seen::Absent if self.config.ack != Ack::Program => Some(Look::Absent),
-            Seen::Nothing | Seen::Absent | Seen::Begins(..) => None,
-        }
+        })
     }
 
     /// As [`Self::content_now`], for a record whose page has not landed: `None` where hosts are
@@ -316,9 +301,8 @@ impl Store {
         if !is_there(header.kind, header.expires).ok()? {
             return Some(Look::Absent);
         }
-        let first = First::new(part, &header);
-        let is_whole = first.part.len() == first.value_len;
-        is_whole.then(|| self.checked(first.part.clone(), &first).ok().map(Look::Is))?
+        let is_whole = part.len() == header.value_len;
+        is_whole.then(|| self.checked(part, &header.borrowed()).ok().map(Look::Is))?
     }
 
     /// Returns the state of `key`, as a record has it.
@@ -362,9 +346,9 @@ impl Store {
             Seen::Nothing => Box::pin(self.damaged_content(address, key.key, &page)).await,
             Seen::OtherKey => Ok(Look::OtherKey),
             Seen::Absent => self.unless_failed(address, 0).map(|()| Look::Absent),
-            Seen::Begins(first, header) => {
-                self.unless_failed(address, first.value_len - first.part.len())?;
-                let whole = self.whole(address.page(), first).await?;
+            Seen::Begins(part, header) => {
+                self.unless_failed(address, header.value_len - part.len())?;
+                let whole = self.whole(address.page(), part, &header).await?;
                 self.note_value(key, address, &header, &whole.value);
                 Ok(Look::Is(whole))
             }
@@ -422,8 +406,7 @@ impl Store {
             self.log.media.read(self.log.layout.span(address), &wanted, Class::HostRead).await;
         let part = self.noticed(read)?.data_at(record.value_start, part_len);
         let part = part.ok_or(Error::Unrecovered)?;
-        let first = First::new(part, header);
-        self.whole(address.page(), first).await.map(Look::Is)
+        self.whole(address.page(), part, &header.borrowed()).await.map(Look::Is)
     }
 
     /// As [`Self::content`], for a record whose first page has not landed: served from memory once
@@ -444,25 +427,31 @@ impl Store {
         if !is_there(header.kind, header.expires)? {
             return Ok(Look::Absent);
         }
-        let first = First::new(part, &header);
-        self.whole(address.page(), first).await.map(Look::Is)
+        self.whole(address.page(), part, &header.borrowed()).await.map(Look::Is)
     }
 
-    /// Reads the remaining parts of a value side by side, and checks the whole value.
-    async fn whole(self: &Arc<Self>, page: PageNumber, first: First) -> Result<Retrieved, Error> {
-        let rest = first.value_len - first.part.len();
-        let part = first.part.clone();
-        let value = if rest == 0 { part } else { Box::pin(self.joined(page, part, rest)).await? };
-        self.checked(value, &first)
+    /// Reads the parts of a value after the first, which is on `page`, side by side, and checks the
+    /// whole value.
+    async fn whole(
+        self: &Arc<Self>,
+        page: PageNumber,
+        first: Buf,
+        header: &Header<'_>,
+    ) -> Result<Retrieved, Error> {
+        let rest = header.value_len - first.len();
+        let value =
+            if rest == 0 { first } else { Box::pin(self.joined(page, first, rest)).await? };
+        self.checked(value, header)
     }
 
-    /// Returns the value that begins with `first`, if it is whole.
-    pub(crate) fn checked(&self, value: Buf, first: &First) -> Result<Retrieved, Error> {
-        let is_whole = value.len() == first.value_len;
-        if !is_whole || self.log.value_crc(&value) != first.value_crc {
+    /// Returns the value of the record with this header, if it is whole.
+    pub(crate) fn checked(&self, value: Buf, header: &Header<'_>) -> Result<Retrieved, Error> {
+        let is_whole = value.len() == header.value_len;
+        if !is_whole || self.log.value_crc(&value) != header.value_crc {
             return Err(Error::Unrecovered);
         }
-        Ok(Retrieved { value, expires: first.expires, version: Version::of(first.sequence) })
+        let version = Version::of(header.sequence);
+        Ok(Retrieved { value, expires: header.expires, version })
     }
 
     /// Returns the value that begins with `first` on `page` and has `rest` bytes on the next pages.
@@ -535,9 +524,7 @@ pub(crate) fn seen<'p>(
         return Ok(Seen::Absent);
     }
     let part = view.part(&header, layout).ok_or(Error::Unrecovered)?;
-    let (value_len, value_crc) = (header.value_len, header.value_crc);
-    let (expires, sequence) = (header.expires, header.sequence);
-    Ok(Seen::Begins(First { part, value_len, value_crc, expires, sequence }, header))
+    Ok(Seen::Begins(part, header))
 }
 
 /// Returns the state of a key from a record in memory.

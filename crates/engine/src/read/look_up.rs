@@ -4,8 +4,8 @@
 use crate::ack::Ack;
 use crate::clean::expiry::has_expired;
 use crate::error::Error;
-use crate::format::address::{Address, PageNumber};
-use crate::format::page_view::PageView;
+use crate::format::address::{Address, Candidates, PageNumber};
+use crate::format::page_view::{PageView, vouched_header};
 use crate::format::record::{Header, HeaderFields, OwnedHeader};
 use crate::hashed_key::HashedKey;
 use crate::key_space::TableId;
@@ -17,6 +17,7 @@ use crate::write::condition::Version;
 use crate::write::pending::{Pending, durable};
 use base::Key;
 use base::checksum::hash64;
+use clock::LocalFuture;
 use media::PageId;
 use smallvec::SmallVec;
 use std::mem::take;
@@ -36,6 +37,9 @@ pub(crate) enum Known<T> {
     /// The candidate at this place has to be read first.
     From(usize),
 }
+
+/// Visits of the candidates that have to be read.
+type Visits<'a> = SmallVec<[Visit<'a>; 1]>;
 
 /// What `candidates` say, as far as `look` knows that without a wait.
 #[inline]
@@ -122,11 +126,20 @@ impl Store {
         now: impl Fn(&mut Lane, Address) -> Option<Look<T>>,
         read: impl AsyncFn(&mut Visit<'_>) -> Result<Look<T>, Error>,
     ) -> Result<Option<T>, Error> {
-        let candidates = self.lookup(table, key).await;
-        let mut visits = match self.known_or_visits(key, &candidates, now) {
-            Ok(found) => return Ok(found),
-            Err(visits) => visits,
+        let mut visits = Visits::new();
+        let later = match self.look_up_at_once(table, key, &now, &mut visits) {
+            Ok(Known::Is(found)) => return Ok(found),
+            Ok(Known::From(_)) => None,
+            Err(later) => Some(later),
         };
+        if let Some(later) = later {
+            let candidates = later.await;
+            let mut lanes = self.lanes.lock(key.hash);
+            let known = self.known_of(lanes.of(key.hash), &candidates, &now, &mut visits);
+            if let Known::Is(found) = known {
+                return Ok(found);
+            }
+        }
         for visit in &mut visits {
             match read(visit).await? {
                 Look::Is(found) => return Ok(Some(found)),
@@ -137,21 +150,35 @@ impl Store {
         Ok(None)
     }
 
-    /// Returns what `candidates` say, or visits of those that have to be read.
-    #[expect(clippy::result_large_err, reason = "it is taken apart at once")]
-    fn known_or_visits<T>(
-        &self,
-        key: HashedKey<'_>,
-        candidates: &[Address],
+    /// As [`Self::known_of`], of the index's candidates for `key`, in one section of its lane. If
+    /// the index needs a wait, returns its later answer.
+    fn look_up_at_once<'a, T>(
+        &'a self,
+        table: TableId,
+        key: HashedKey<'a>,
         now: impl Fn(&mut Lane, Address) -> Option<Look<T>>,
-    ) -> Result<Option<T>, SmallVec<[Visit<'_>; 1]>> {
+        visits: &mut Visits<'a>,
+    ) -> Result<Known<T>, LocalFuture<'a, Candidates>> {
         let mut lanes = self.lanes.lock(key.hash);
         let lane = lanes.of(key.hash);
-        match first_known(candidates, |address| now(lane, address)) {
-            Known::Is(found) => Ok(found),
+        let candidates = self.index.lookup(lane, table, key).or_later()?;
+        Ok(self.known_of(lane, &candidates, now, visits))
+    }
+
+    /// Returns what `candidates` say, and begins visits of those that have to be read first.
+    fn known_of<'a, T>(
+        &'a self,
+        lane: &mut Lane,
+        candidates: &[Address],
+        now: impl Fn(&mut Lane, Address) -> Option<Look<T>>,
+        visits: &mut Visits<'a>,
+    ) -> Known<T> {
+        let known = first_known(candidates, |address| now(lane, address));
+        if let Known::From(at) = known {
             // All are pinned at the instant of the index's answer.
-            Known::From(at) => Err(candidates[at..].iter().map(|at| self.log.visit(*at)).collect()),
+            visits.extend(candidates[at..].iter().map(|at| self.log.visit(*at)));
         }
+        known
     }
 
     /// Returns the record of `key`, a tombstone too, or nothing. The key's latch is held, so the
@@ -215,10 +242,11 @@ impl Store {
         if let Some(known) = lane.headers.with(hash, address, &read) {
             return Some(known);
         }
-        let layout = self.log.layout;
-        let page = self.log.media.as_memory()?.page(layout.header_span(address));
+        let (memory, layout) = (self.log.media.as_memory()?, self.log.layout);
         self.counters.count_lookup_read();
-        Some(read(&PageView::new(layout, &page)?.header(layout.offset(address))?))
+        memory.with_page(layout.page_id(address.page()), |page| {
+            Some(read(&vouched_header(layout, page, layout.offset(address))?))
+        })
     }
 
     /// Notes the header of a record to which the index points.

@@ -30,12 +30,12 @@ impl Log {
     }
 
     fn release_landed(&self, found: &Found, offset: usize) -> Option<()> {
-        let memory = self.media.as_memory()?;
-        let page = memory.page(self.layout.span(found.address));
-        let view = PageView::new(self.layout, &page)?;
-        let start = view.value_start(&view.header(offset)?);
-        drop(page);
-        memory.release(self.page_id(found.address), start, found.header.value_len);
+        let (memory, at) = (self.media.as_memory()?, self.page_id(found.address));
+        let start = memory.with_page(at, |page| {
+            let view = PageView::new(self.layout, page)?;
+            Some(view.value_start(&view.header(offset)?))
+        })?;
+        memory.release(at, start, found.header.value_len);
         Some(())
     }
 }
