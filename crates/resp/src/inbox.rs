@@ -155,19 +155,17 @@ impl Inbox {
             }
         }
         self.requests += 1;
-        let (staging, start, end) = match &self.typed {
-            Some(typed) => (&typed[..], 0, typed.len()),
-            None => (&self.staging[..], self.start, self.at),
-        };
+        let typed = self.typed.as_deref();
+        let (start, end) = typed.map_or((self.start, self.at), |typed| (0, typed.len()));
         Ok(Some(Request {
-            staging,
+            staging: &self.staging,
+            typed,
             start,
             end,
             args: &self.args,
             apart: &self.apart,
             counters: &self.counters,
             pool: &self.pool,
-            is_typed: self.typed.is_some(),
             is_last: self.at == self.end,
         }))
     }

@@ -38,9 +38,12 @@ pub(crate) struct Plain<'a> {
 /// A command as a client sent it. Borrowed from the bytes that arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// Bytes of this request and of others.
+    /// Bytes of this request, unless a person typed it, and of those before it: a run has values
+    /// here.
     pub(crate) staging: &'a [u8],
-    /// Its own begin and end here.
+    /// The words that a person typed, without quotes.
+    pub(crate) typed: Option<&'a [u8]>,
+    /// Begin and end of the request in `typed`, or else in `staging`.
     pub(crate) start: usize,
     pub(crate) end: usize,
     pub(crate) args: &'a [Arg],
@@ -48,8 +51,6 @@ pub struct Request<'a> {
     pub(crate) counters: &'a Counters,
     /// Where long values get their buffers from.
     pub(crate) pool: &'a BufPool,
-    /// A person typed it: its bytes are a copy without quotes.
-    pub(crate) is_typed: bool,
     /// No byte has arrived after it.
     pub(crate) is_last: bool,
 }
@@ -69,10 +70,15 @@ impl<'a> Request<'a> {
         self.args.len()
     }
 
+    /// The bytes of the request, except those of arguments with buffers of their own.
+    fn bytes(&self) -> &'a [u8] {
+        &self.typed.unwrap_or(self.staging)[self.start..self.end]
+    }
+
     /// The bytes of an argument. There are none where it is too long for any value.
     pub fn arg(&self, at: usize) -> &'a [u8] {
         match &self.args[at] {
-            Arg::Staged(start, end) => &self.staging[self.start + start..self.start + end],
+            Arg::Staged(start, end) => &self.bytes()[*start..*end],
             Arg::Apart(number) => self.apart[*number].bytes().unwrap_or_default(),
             Arg::TooLong => &[],
         }
@@ -107,7 +113,7 @@ impl<'a> Request<'a> {
             return None;
         }
         let value = is_set.then(|| match &self.args[2] {
-            Arg::Staged(start, end) if !self.is_typed => {
+            Arg::Staged(start, end) if self.typed.is_none() => {
                 Value::Staged(self.start + start..self.start + end)
             }
             _ => Value::Own(self.value(2)),
@@ -133,7 +139,7 @@ impl<'a> Request<'a> {
 
     pub(crate) fn keep(&self) -> KeptRequest {
         KeptRequest {
-            bytes: self.staging[self.start..self.end].to_vec(),
+            bytes: self.bytes().to_vec(),
             args: self.args.to_vec(),
             apart: self.apart.to_vec(),
         }
@@ -154,13 +160,13 @@ impl KeptRequest {
     pub(crate) fn request<'a>(&'a self, counters: &'a Counters, pool: &'a BufPool) -> Request<'a> {
         Request {
             staging: &self.bytes,
+            typed: None,
             start: 0,
             end: self.bytes.len(),
             args: &self.args,
             apart: &self.apart,
             counters,
             pool,
-            is_typed: false,
             is_last: true,
         }
     }

@@ -54,11 +54,10 @@ async fn execute(door: &Rc<Door>, lines: &[&str]) -> (String, bool) {
             .collect();
         end += line.len();
         let (counters, pool) = (&**door.counters(), door.pool());
-        let (apart, is_typed, is_last) = (&[][..], false, false);
+        let (apart, typed, is_last) = (&[][..], None, false);
         let args = &args[..];
         let staging = &staging[..];
-        let request =
-            Request { staging, start, end, args, apart, counters, pool, is_typed, is_last };
+        let request = Request { staging, typed, start, end, args, apart, counters, pool, is_last };
         assert!(run.take(door, &session, request), "{line}");
     }
     let waiting = run.begin(door, &session, &staging);

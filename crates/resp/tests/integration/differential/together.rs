@@ -162,6 +162,24 @@ fn what_another_client_failed_to_store_is_not_there() {
     }
 }
 
+/// The words of a typed line are copied, and values of SETs before it stay where they arrived.
+#[test]
+fn a_typed_line_leaves_the_values_before_it_as_they_are() {
+    for typed in ["ping", "set c zzzz ex 100", "set c zzzz", "get nosuch", "incr n", "nonsense"] {
+        for seed in 0..8 {
+            Reactor::new(Some(seed)).run(async {
+                let door = door(seed).await;
+                let mut client = Client::connect(&door, seed);
+                let sets = ["set a hello", "set b a_longer_value"].map(line).concat();
+                client.ask(&[&sets[..], typed.as_bytes(), b"\r\n"].concat(), 3).await;
+                let got = client.ask(&["get a", "get b"].map(line).concat(), 2).await;
+                let values = ["hello", "a_longer_value"].map(|it| Answer::Bulk(it.into()));
+                assert_eq!(got, values, "after {typed}, seed {seed}");
+            });
+        }
+    }
+}
+
 #[test]
 fn a_value_is_sent_without_a_copy() {
     Reactor::new(None).run(async {
