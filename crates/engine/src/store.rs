@@ -172,13 +172,15 @@ impl Store {
 
     /// Returns the content of the store in numbers.
     pub fn usage(&self) -> Usage {
+        // These lock lanes, which are locked before the log's state.
+        let (index_entries, index_bytes) = (self.index.entries(), self.index.memory_bytes());
         let state = self.log.state();
         Usage {
             values: state.live.values(),
             tombstones: state.live.tombstones(),
             extents_free: self.log.media.free_extents(),
-            index_entries: self.index.entries(),
-            index_bytes: self.index.memory_bytes(),
+            index_entries,
+            index_bytes,
         }
     }
 

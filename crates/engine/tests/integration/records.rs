@@ -5,6 +5,7 @@ mod batches;
 mod begun;
 mod crowded;
 mod expiry;
+mod figures;
 mod keys;
 mod lost;
 mod medium;
