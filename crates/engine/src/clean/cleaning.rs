@@ -122,7 +122,10 @@ impl Store {
                 None => hosts_wait && self.next_round(),
             };
             self.cleaner.has_looked();
-            if !continues && hosts_wait && self.give_up_checkpoint().await {
+            if !continues
+                && hosts_wait
+                && (self.log.erase_again().await || self.give_up_checkpoint().await)
+            {
                 continue;
             }
             if !continues {

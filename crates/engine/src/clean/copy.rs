@@ -50,7 +50,8 @@ impl Store {
     /// Copies all live records of `victim` to other extents and resets it. An extent with a live
     /// record that cannot be read is kept as it is, out of use.
     ///
-    /// [`NoRoom`] when the copies need more extents than there are; then the victim stays in use.
+    /// [`NoRoom`] when the copies need more extents than there are, or when a disk has failed to
+    /// write them; then the victim stays in use.
     pub(crate) async fn clean(self: &Arc<Self>, victim: ExtentId) -> Result<(), NoRoom> {
         self.log.state().begin_cleaning(victim);
         let records = if self.has_nothing(victim) {
@@ -71,9 +72,11 @@ impl Store {
             state.copies.end();
             state.extents.get(victim).has_live()
         };
-        if copied.is_err() {
+        // A disk may write again after it has failed.
+        let may_retry = self.log.media.as_disk().is_some() && self.log.media.writable().is_ok();
+        if copied.is_err() || !landed && may_retry {
             self.log.state().extents.get(victim).give_back();
-            return copied;
+            return Err(NoRoom);
         }
         if has_live || !landed {
             return Ok(());

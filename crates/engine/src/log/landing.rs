@@ -95,16 +95,37 @@ impl Log {
         closed.chain(filling.map(|frontier| &frontier.pending)).cloned().collect()
     }
 
-    /// Erases an extent that was forgotten. The medium keeps what it cannot erase; the log has one
-    /// extent less then.
-    pub(crate) async fn erase(&self, extent: ExtentId, class: Class) {
-        if self.media.reset(extent, class).await.is_ok() {
-            let mut state = self.state();
+    /// Erases an extent that was forgotten. Returns false if the medium cannot erase it: the log
+    /// has one extent less then, for good on flash, and on a disk until it is erased again.
+    pub(crate) async fn erase(&self, extent: ExtentId, class: Class) -> bool {
+        let is_erased = self.media.reset(extent, class).await.is_ok();
+        let mut state = self.state();
+        if is_erased {
             state.space.erased(extent);
             if state.space.pay(self.media.free_extents()) {
                 state.cleaning.note_fewer();
             }
+        } else if self.media.as_disk().is_some() {
+            state.space.not_erased(extent);
         }
+        is_erased
+    }
+
+    /// Erases the extents that a disk could not erase before, up to the first that it still cannot.
+    /// Returns whether it has erased one.
+    pub(crate) async fn erase_again(&self) -> bool {
+        let mut has_erased = false;
+        while let Some(extent) = self.next_failed() {
+            if !self.erase(extent, Class::Gc).await {
+                break;
+            }
+            has_erased = true;
+        }
+        has_erased
+    }
+
+    fn next_failed(&self) -> Option<ExtentId> {
+        self.state().space.next_failed()
     }
 
     /// Drops cached headers and values for the page at `at` after its program failed.

@@ -8,6 +8,8 @@ use media::{ExtentId, Label, Stream};
 pub(crate) struct Space {
     /// Extents that are out of use and not erased yet.
     erasing: Vec<(ExtentId, Label)>,
+    /// Those of them that a disk could not erase: it may be able to later.
+    failed: Vec<ExtentId>,
     /// Extents that are kept for the index's table pages.
     tables_kept: u32,
     /// Extents that hold table pages.
@@ -20,7 +22,13 @@ pub(crate) struct Space {
 impl Space {
     /// Begins with `tables_used` extents that hold table pages.
     pub(crate) const fn new(tables_used: u32) -> Self {
-        Self { erasing: Vec::new(), tables_kept: 0, tables_used, tables_owed: 0 }
+        Self {
+            erasing: Vec::new(),
+            failed: Vec::new(),
+            tables_kept: 0,
+            tables_used,
+            tables_owed: 0,
+        }
     }
 
     /// Keeps this many extents for table pages.
@@ -76,6 +84,18 @@ impl Space {
         let before = self.erasing.len();
         self.erasing.retain(|(id, _)| *id != extent);
         assert!(self.erasing.len() < before, "an extent is erased once it is out of use");
+    }
+
+    /// Notes that a disk could not erase an extent.
+    pub(crate) fn not_erased(&mut self, extent: ExtentId) {
+        let is_out_of_use = self.erasing.iter().any(|(id, _)| *id == extent);
+        assert!(is_out_of_use, "an extent fails to be erased once it is out of use");
+        self.failed.push(extent);
+    }
+
+    /// Returns an extent that a disk could not erase, for another try.
+    pub(crate) fn next_failed(&mut self) -> Option<ExtentId> {
+        self.failed.pop()
     }
 
     /// Returns the extents that are out of use and not erased yet.

@@ -239,6 +239,9 @@ const USERS_OF_EXTENTS: &[Case] = &[
         log.state().space.forget(HOST, label);
     }),
     ("an extent is erased once it is out of use", |log| log.state().space.erased(HOST)),
+    ("an extent fails to be erased once it is out of use", |log| {
+        log.state().space.not_erased(HOST);
+    }),
     ("the cleaner copies one victim at a time", |log| {
         let since = log.state().next_sequence();
         begin_copying(log, since);

@@ -122,6 +122,40 @@ fn a_thin_disk_that_has_no_space_left_refuses_values_and_reads_on() {
     });
 }
 
+/// Values that are overwritten: a sixth of the drive.
+const LIVE: usize = 60;
+
+#[test]
+fn a_disk_takes_values_again_after_writes_have_failed() {
+    let no_space = |writes| DiskFaults { no_space: writes, ..DiskFaults::default() };
+    let failed = |writes| DiskFaults { failed_writes: writes, ..DiskFaults::default() };
+    for first in [200, 500, 901] {
+        for faults in
+            [no_space((first..first + 400).collect()), failed((first..first + 400).collect())]
+        {
+            Reactor::new(None).run(async {
+                let drive = open(4_096, faults).await;
+                let store = drive.store();
+                let mut refused = 0;
+                for number in 0..100 * LIVE {
+                    let is_refused = put(store, number % LIVE).await.is_err();
+                    if is_refused {
+                        refused += 1;
+                    } else if refused > 0 && number % LIVE == 0 {
+                        break;
+                    }
+                }
+                assert!(refused > 0, "some writes fail");
+                for number in 0..40 * LIVE {
+                    let taken = put(store, number % LIVE).await;
+                    assert_eq!(taken, Ok(()), "value {number}, first failure {first}");
+                }
+                assert_there(store, 0..LIVE).await;
+            });
+        }
+    }
+}
+
 const EVERY_SECOND: DiskOptions = DiskOptions {
     durability: Durability::EverySecond,
     checkpoint_bytes: node::CHECKPOINT_BYTES,
