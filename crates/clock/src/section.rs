@@ -9,10 +9,10 @@ thread_local! {
 /// The locks that a task holds between two of its waits: it takes all of them first, in rising
 /// order, and gives all of them back when this drops.
 ///
-/// Locks that are only taken and given back so are two-phase: any run of sections on several
-/// threads equals one in which they follow each other (Eswaran, Gray, Lorie and Traiger, "The
-/// notions of consistency and predicate locks in a database system", 1976). A task has one section
-/// at a time, and none while it waits; anything else panics.
+/// Locks that are only taken and given back so are two-phase: what sections on several threads do
+/// to what the locks guard equals a run in which they follow each other (Eswaran, Gray, Lorie and
+/// Traiger, "The notions of consistency and predicate locks in a database system", 1976). A task
+/// has one section at a time, and none while it waits; anything else panics.
 #[derive(Debug)]
 pub struct Section<'a, T> {
     // The locks are given back before the section ends.

@@ -2,39 +2,40 @@
 //! namespace, posts completions.
 //!
 //! # How it works
-//! 1. A host submits a 64-byte command to a [`QueuePair`]; the command becomes a task of its own
-//!    and always runs to its end. A fabric's queue needs no task for what is answered at once
-//!    (`quick`). On an emulated device an [`Emulation`] delays each step: gate, link, handlers and
-//!    cores.
-//! 2. [`Controller::namespace`] has what the command's namespace is, and so which command set it is
-//!    of: `kv` asks an `engine::Store`, `block` a `media::Blocks`, `zoned` an `ftl::Zones`. Each
+//! 1. A host submits a 64-byte command to a [`QueuePair`] or to the queue of a fabric. The command
+//!    becomes a task of its own and always runs to its end. On a drive without emulation, Stores
+//!    and Retrieves are first executed together, as far as they need no wait (`quick`); Stores in
+//!    the log are answered by the task of a `commit_queue`. On an emulated device an [`Emulation`]
+//!    delays each step: gate, link, handlers and cores.
+//! 2. [`Controller::namespace`] returns the command's namespace, which decides the command set:
+//!    `kv` asks an `engine::Store`, `block` a `media::Blocks`, `zoned` an `ftl::Zones`. Each
 //!    decodes and checks the command. An [`Emulation`] moves its data over the link and holds a
 //!    request handler: for `t_read` to read, for `t_delete` or `t_exist` on keys, for `t_write`
-//!    otherwise. For values of keys each KiB may take longer, and overwriting one too.
+//!    otherwise. A profile may add time for each KiB of a value, and for overwriting a value.
 //! 3. A Read's data is gathered into one buffer for the host.
-//! 4. Two commands side by side in a queue may be one fused operation (`fused_order`, `fused`,
-//!    `compare_and_write`):
-//!    blocks that it compares and writes are locked for others that write (`span_locks`).
+//! 4. Two adjacent commands of a queue may be one fused operation (`fused_order`, `fused`,
+//!    `compare_and_write`). Blocks that it compares and writes are locked for other writers
+//!    (`span_locks`).
 //! 5. The completion carries the status, the result, the data and the account of the command's
 //!    time.
-//! 6. Hosts from outside come by a fabric: a door asks an [`Entrance`] for a [`HostQueue`] for each
-//!    connection and gives it [`Capsule`]s. `fabrics` knows whose the queue is, and `admin` answers
-//!    what is asked of the controller itself; I/O commands go the way above.
-//! 7. Which namespaces there are is in `inventory`; `provision` makes, ends and empties them, and
-//!    `attachments` knows which hosts have them.
+//! 6. Hosts outside of the process use a fabric: its transport asks an [`Entrance`] for a
+//!    [`HostQueue`] for each connection and gives it [`Capsule`]s. `fabrics` assigns the queue to a
+//!    host's association, and `admin` executes admin commands; I/O commands are executed as above.
+//! 7. `inventory` lists the namespaces; `provision` creates, deletes and formats them, and
+//!    `attachments` lists the hosts to which they are attached.
 //!
 //! # Guarantees
 //! - No command panics, whatever its bytes; each gets a status. A command of another set than its
 //!   namespace's is an Invalid Command Opcode, unless its number is of both.
 //! - A command moves at most 2 MiB over the link, and a Copy as many inside the device.
-//! - A command's stages add up to its latency, to the nanosecond; asserted for each.
+//! - The stages of a command with a task add up to its latency, to the nanosecond; asserted.
 //! - A command of a fabric is answered once, or never when its queue is gone, and runs to its end
 //!   all the same. What hosts can make a [`Subsystem`] keep is bounded.
 //!
 //! # Trusts
-//! A submission's data buffer is what its command says it is in length; anything else is an Invalid
-//! Field. A door brings the data of a capsule whole, and closes its queue when the connection is
-//! gone.
+//! A submission's data buffer has the length that its command states; anything else is an Invalid
+//! Field. A transport gives the data of a capsule whole, and closes its queue when the connection
+//! has ended.
 //!
 //! # Not here
 //! Transports, what a namespace does with its data.

@@ -9,10 +9,10 @@
 //!    [`Store::delete`] and [`Store::write_batch`] use `Store::write`, which awaits each need.
 //! 3. A write in the log and in the index is a [`Landing`]. [`Store::landed`] waits until its pages
 //!    are durable, in the mode of [`Ack`]. If one of them fails, it takes the write back.
-//! 4. Every read of a key is `Store::look_up`: the index returns addresses, and the record at
-//!    each says whether it has the key. Records in memory need no wait; [`Store::begin_get`] stops
-//!    at others. [`Store::get`] reads them from the medium, with their extents pinned. A record
-//!    whose page has not landed is returned from memory, once it is durable.
+//! 4. Commands that read a key use `Store::look_up`: the index returns addresses, and the record at
+//!    each says whether it has the key. [`Store::get`] reads records that are not in memory from
+//!    the medium, with their extents pinned. A record whose page has not landed is returned from
+//!    memory, once it is durable. [`Store::begin_get`] returns only what needs no wait.
 //! 5. Records that were overwritten or deleted are dead. When extents run out, the cleaner moves
 //!    the live records out of a victim and resets it.
 //! 6. [`Store::open`] rebuilds the index from a checkpoint and the log, or from the log alone.
@@ -37,7 +37,8 @@
 //! | checking | `check/verify`, `check/scrub`, `check/scrubber`, `check/inspect` |
 //!
 //! # Guarantees
-//! - What was acknowledged is found again, in the durability mode of [`Ack`].
+//! - What was acknowledged is found again, in the mode of [`Ack`] and of the medium: a disk may
+//!   take a page as landed before it is flushed.
 //! - Each key's operations are linearizable; of several conditional stores one wins.
 //! - Damaged records give [`Error::Unrecovered`], never data.
 //! - Live bytes are counted exactly, for each extent and in all.

@@ -116,7 +116,7 @@ pub struct DiskDrive {
     controller: Arc<Controller>,
     store: Arc<Store>,
     medium: Arc<Medium>,
-    /// Guards every use of the store and the medium.
+    /// Held by each task while it executes commands or background work of the store.
     monitor: Arc<Monitor>,
     recovery: Recovery,
 }
