@@ -17,7 +17,6 @@ use std::ops::Deref;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
 
 /// The configuration of a controller.
 #[derive(Clone, Debug)]
@@ -171,23 +170,16 @@ impl Controller {
 
     /// Runs `work` inside the monitor.
     pub(crate) async fn inside<T>(&self, work: impl Future<Output = T>) -> T {
-        let mut work = pin!(work);
+        self.inside_pinned(pin!(work)).await
+    }
+
+    /// As [`Self::inside`], for a large future, which [`Self::inside`] would store twice.
+    pub(crate) async fn inside_pinned<F: Future>(&self, mut work: Pin<&mut F>) -> F::Output {
         poll_fn(|context| {
             let _inside = self.enter();
             work.as_mut().poll(context)
         })
         .await
-    }
-
-    /// Polls `work` inside the monitor. For large futures, because [`Self::inside`] stores a future
-    /// twice.
-    pub(crate) fn poll_inside<F: Future>(
-        &self,
-        work: Pin<&mut F>,
-        context: &mut Context<'_>,
-    ) -> Poll<F::Output> {
-        let _inside = self.enter();
-        work.poll(context)
     }
 
     /// Enters the monitor until the guard drops, within one poll of a task.

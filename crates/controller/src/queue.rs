@@ -10,7 +10,6 @@ use base::Nanos;
 use clock::Stages;
 use spec::Opcode;
 use std::cell::{Cell, RefCell};
-use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -140,9 +139,8 @@ impl Shared {
             clock::label(id);
             let submitted = clock::now();
             let opcode = submission.command.opcode();
-            let controller = &shared.controller;
-            let mut work = pin!(controller.execute(namespace, submission));
-            let outcome = poll_fn(|context| controller.poll_inside(work.as_mut(), context)).await;
+            let work = pin!(shared.controller.execute(namespace, submission));
+            let outcome = shared.controller.inside_pinned(work).await;
             shared.post_here((id, opcode), submitted, outcome);
         });
     }
@@ -243,9 +241,8 @@ impl Shared {
             clock::label(asked.0);
             let submitted = clock::now();
             let outcome = {
-                let mut work = pin!(quick.execute(store_of(&namespace)));
-                let controller = &shared.controller;
-                poll_fn(|context| controller.poll_inside(work.as_mut(), context)).await
+                let work = pin!(quick.execute(store_of(&namespace)));
+                shared.controller.inside_pinned(work).await
             };
             shared.post_here(asked, submitted, outcome);
         });

@@ -19,7 +19,6 @@ use crate::submission::Submission;
 use base::{Buf, Nanos};
 use clock::Stages;
 use spec::{Command, Opcode, Status, Transfer};
-use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -122,8 +121,8 @@ impl Pair {
         let (_, second, second_begun) = second.begin(io_context, tickets[1]);
         let (namespace, first, first_begun) = first.begin(io_context, tickets[0]);
         let outcomes = {
-            let mut work = pin!(device.execute_fused(Some(namespace), [first, second]));
-            poll_fn(|context| device.poll_inside(work.as_mut(), context)).await
+            let work = pin!(device.execute_fused(Some(namespace), [first, second]));
+            device.inside_pinned(work).await
         };
         let begun = [first_begun, second_begun];
         for ((ticket, begun), outcome) in tickets.into_iter().zip(begun).zip(outcomes) {
@@ -161,8 +160,8 @@ async fn work(pair: Rc<Pair>, slot: Rc<WorkSlot>) {
         let (namespace, todo, begun) = job.begin(io_context, ticket);
         let device = &io_context.device;
         let outcome = {
-            let mut work = pin!(device.carry_out(namespace, todo));
-            poll_fn(|context| device.poll_inside(work.as_mut(), context)).await
+            let work = pin!(device.carry_out(namespace, todo));
+            device.inside_pinned(work).await
         };
         pair.end_here(io_context, ticket, begun, outcome);
         if pair.is_over() || !pair.workers.keep(&slot) {
