@@ -37,7 +37,7 @@ use media::{ExtentId, Media, PageId, Shape};
 pub use room::SPARE_EXTENTS_MIN;
 pub(crate) use room::{NoRoom, RESERVED_EXTENTS, Shortage, reserve};
 use smallvec::SmallVec;
-pub(crate) use state::State;
+pub(crate) use state::{CountedValue, State};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) use unlanded::Program;

@@ -10,7 +10,6 @@
 //!    reader has left.
 
 use crate::ack::Ack;
-use crate::clean::expiring::Expiring;
 use crate::clean::expiry::has_expired;
 use crate::clean::turn::Turn;
 use crate::format::address::{Address, PageNumber};
@@ -20,7 +19,7 @@ use crate::format::record::{Header, InBatch, Kind, Sequence, header_len};
 use crate::format::record::{NewRecord, OwnedHeader};
 use crate::format::summary::{Listed, ListedPages, read_summary};
 use crate::hashed_key::HashedKey;
-use crate::log::{Appended, Log, NoRoom};
+use crate::log::{Appended, CountedValue, Log, NoRoom};
 use crate::recover::listing::Record;
 use crate::recover::listing::Replay;
 use crate::store::Store;
@@ -498,17 +497,8 @@ impl Store {
         if self.index.remove(lanes.of(key.hash), header.table, key, record.address) {
             let extent = self.log.page_id(record.address).extent;
             self.note_left(record);
-            let key_len = header.key.as_bytes().len();
-            let mut state = self.log.state();
-            state.uncount_value(extent, header.table, key_len, record.footprint);
-            state.count_expiring(
-                Expiring::remove,
-                (extent, record.address),
-                header.table,
-                header.expires,
-            );
-            drop(state);
-            let dropped = key_len as u64 + u64::from(header.value_len);
+            self.log.state().uncount_value(record.counted(extent));
+            let dropped = header.key.as_bytes().len() as u64 + u64::from(header.value_len);
             self.counters.count_dropped_bytes(dropped);
         }
     }
@@ -546,17 +536,10 @@ impl Store {
                 values.moved(header.table, key, record.address, copy.address);
             }
             let mut state = self.log.state();
-            let to = self.log.page_id(copy.address).extent;
-            let key_len = header.key.as_bytes().len();
-            state.uncount_value(victim, header.table, key_len, record.footprint);
-            state.count_value(to, header.table, key_len, footprint);
-            state.count_expiring(
-                Expiring::remove,
-                (victim, record.address),
-                header.table,
-                header.expires,
-            );
-            state.count_expiring(Expiring::add, (to, copy.address), header.table, header.expires);
+            let value = record.counted(victim);
+            state.uncount_value(value);
+            let (extent, at) = (self.log.page_id(copy.address).extent, copy.address);
+            state.count_value(CountedValue { extent, at, bytes: footprint, ..value });
         } else {
             // A store replaced the entry first. If that store fails, the original is the newest
             // again.
@@ -664,6 +647,14 @@ impl Log {
 }
 
 impl Record {
+    /// Returns the value of the record, which is in `extent`, for the counts.
+    pub(crate) fn counted(&self, extent: ExtentId) -> CountedValue {
+        let Self { header, address, footprint, .. } = self;
+        let (at, table, bytes) = (*address, header.table, *footprint);
+        let (key_len, expires) = (header.key.as_bytes().len(), header.expires);
+        CountedValue { extent, at, table, key_len, bytes, expires }
+    }
+
     /// Returns the bytes of the value on the record's own page.
     pub(crate) fn part_len(&self, page_bytes: u32) -> u32 {
         self.header.value_len.min(page_bytes.saturating_sub(self.value_start))

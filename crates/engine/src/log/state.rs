@@ -9,7 +9,6 @@ use super::recalls::Recalls;
 use super::sealing::Sealing;
 use super::space::Space;
 use super::unlanded::UnlandedPages;
-use crate::clean::expiring::Expiring;
 use crate::extent::Extents;
 use crate::format::address::Address;
 use crate::format::record::Sequence;
@@ -30,6 +29,20 @@ pub(crate) struct State {
     pub(crate) space: Space,
     pub(crate) sealing: Sealing,
     pub(crate) recalls: Recalls,
+}
+
+/// A value, as the counts of live values know it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CountedValue {
+    /// The extent of `at`.
+    pub(crate) extent: ExtentId,
+    /// The address of its record.
+    pub(crate) at: Address,
+    pub(crate) table: TableId,
+    pub(crate) key_len: usize,
+    /// Its footprint.
+    pub(crate) bytes: u64,
+    pub(crate) expires: Option<UnixMillis>,
 }
 
 impl State {
@@ -59,44 +72,33 @@ impl State {
         self.sequence
     }
 
-    /// Counts a new live value of `bytes` in `extent`, whose key has `key_len` bytes.
-    pub(crate) fn count_value(
-        &mut self,
-        extent: ExtentId,
-        table: TableId,
-        key_len: usize,
-        bytes: u64,
-    ) {
+    /// Counts a new live value.
+    #[inline]
+    pub(crate) fn count_value(&mut self, value: CountedValue) {
+        let CountedValue { extent, table, key_len, bytes, .. } = value;
         self.live.add_value(self.extents.get(extent), table, key_len, bytes);
+        if let Some(date) = self.counted_date(value) {
+            self.live.expiring.add(table, date);
+        }
     }
 
-    /// Counts a value of `bytes` in `extent` as dead; its key has `key_len` bytes.
-    pub(crate) fn uncount_value(
-        &mut self,
-        extent: ExtentId,
-        table: TableId,
-        key_len: usize,
-        bytes: u64,
-    ) {
+    /// Counts a live value as dead.
+    #[inline]
+    pub(crate) fn uncount_value(&mut self, value: CountedValue) {
+        let CountedValue { extent, table, key_len, bytes, .. } = value;
         let extent = self.extents.get(extent);
         self.live.remove_value(extent, table, key_len, bytes);
         self.cleaning.note_dead_value(extent);
+        if let Some(date) = self.counted_date(value) {
+            self.live.expiring.remove(table, date);
+        }
     }
 
-    /// Changes the counts by a value at `at` in `extent`, if it has a date and those of its extent
-    /// are counted that far: `change` is [`Expiring::add`] or [`Expiring::remove`].
-    pub(crate) fn count_expiring(
-        &mut self,
-        change: fn(&mut Expiring, TableId, UnixMillis),
-        (extent, at): (ExtentId, Address),
-        table: TableId,
-        date: Option<UnixMillis>,
-    ) {
-        if let Some(date) = date
-            && self.extents.get(extent).expiring_until >= Some(at)
-        {
-            change(&mut self.live.expiring, table, date);
-        }
+    /// Returns the value's date, if it has one and the dates of its extent are counted that far.
+    #[inline]
+    fn counted_date(&mut self, value: CountedValue) -> Option<UnixMillis> {
+        let date = value.expires?;
+        (self.extents.get(value.extent).expiring_until >= Some(value.at)).then_some(date)
     }
 
     /// Counts a new tombstone of `bytes` in `extent`.

@@ -2,7 +2,7 @@
 
 use super::copies::Copying;
 use super::frontier::Frontier;
-use super::{Log, QueuedPage};
+use super::{CountedValue, Log, QueuedPage};
 use crate::extent::{Extent, Extents, Live};
 use crate::format::address::Address;
 use crate::format::page_builder::PageBuilder;
@@ -129,6 +129,12 @@ fn add_expiring(log: &Log) -> UnixMillis {
     date
 }
 
+/// Returns a value in the extent of hosts.
+fn counted(key_len: usize) -> CountedValue {
+    let (at, expires) = (Address::MIN, None);
+    CountedValue { extent: HOST, at, table: TABLE, key_len, bytes: 8, expires }
+}
+
 /// A change that is wrong, and the assertion that stops it.
 type Case = (&'static str, fn(&Arc<Log>));
 
@@ -231,7 +237,7 @@ const USERS_OF_EXTENTS: &[Case] = &[
         log.state().forget(HOST);
     }),
     ("an extent is reset when it has no live value", |log| {
-        log.state().count_value(HOST, TABLE, SHORT, 8);
+        log.state().count_value(counted(SHORT));
         forget_host(log);
     }),
     ("each extent of table pages is counted", |log| {
@@ -285,22 +291,22 @@ const LIVE_COUNTS: &[Case] = &[
         log.state().live.restore(Live::default(), Live::default(), 8);
     }),
     ("a record that is taken off was counted", |log| {
-        log.state().uncount_value(HOST, TABLE, SHORT, 8);
+        log.state().uncount_value(counted(SHORT));
     }),
     ("a long key that is taken off was counted", |log| {
-        log.state().count_value(HOST, TABLE, SHORT, 8);
-        log.state().uncount_value(HOST, TABLE, LONG, 8);
+        log.state().count_value(counted(SHORT));
+        log.state().uncount_value(counted(LONG));
     }),
     ("long keys are some of those that were counted", |log| {
-        log.state().count_value(HOST, TABLE, LONG, 8);
-        log.state().uncount_value(HOST, TABLE, SHORT, 8);
+        log.state().count_value(counted(LONG));
+        log.state().uncount_value(counted(SHORT));
     }),
     ("counts that are taken off are a part of the whole", |log| {
         host(log, |extent| extent.count_value(TABLE, SHORT, 8));
         log.state().uncount_table(TABLE);
     }),
     ("their long keys are a part of the whole", |log| {
-        log.state().count_value(HOST, TABLE, SHORT, 8);
+        log.state().count_value(counted(SHORT));
         host(log, |extent| extent.uncount_value(TABLE, SHORT, 8));
         host(log, |extent| extent.count_value(TABLE, LONG, 8));
         log.state().uncount_table(TABLE);

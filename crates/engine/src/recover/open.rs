@@ -7,7 +7,6 @@
 //! to a loss of power was never acknowledged and is passed over.
 
 use crate::clean::cleaner::Begins;
-use crate::clean::expiring::Expiring;
 use crate::config::Config;
 use crate::error::Error;
 use crate::extent::{Extent, Extents};
@@ -17,7 +16,7 @@ use crate::format::page_view::PageView;
 use crate::format::record::{HeaderFields, Kind, Sequence, header_len};
 use crate::hashed_key::HashedKey;
 use crate::key_space::{KeySpaceId, KeySpaces, TableId};
-use crate::log::{Log, OnItsWay};
+use crate::log::{CountedValue, Log, OnItsWay};
 use crate::recover::checkpoint::Image;
 use crate::recover::entered::Entered;
 use crate::recover::listing::Listing;
@@ -450,11 +449,10 @@ impl Store {
         let mut state = self.log.state();
         state.copies.end_deleting(at);
         if known.kind.is_value() {
-            let from = self.log.page_id(at).extent;
-            let footprint = self.log.layout.footprint(known.len, known.value_len);
-            let key_len = header.key.as_bytes().len();
-            state.uncount_value(from, header.table, key_len, footprint);
-            state.count_expiring(Expiring::remove, (from, at), header.table, known.expires);
+            let (extent, table) = (self.log.page_id(at).extent, header.table);
+            let bytes = self.log.layout.footprint(known.len, known.value_len);
+            let (key_len, expires) = (header.key.as_bytes().len(), known.expires);
+            state.uncount_value(CountedValue { extent, at, table, key_len, bytes, expires });
         }
         drop(state);
         self.count_entry(record);
@@ -476,14 +474,7 @@ impl Store {
         let extent = self.log.page_id(record.address).extent;
         let mut state = self.log.state();
         if header.kind.is_value() {
-            let key_len = header.key.as_bytes().len();
-            state.count_value(extent, header.table, key_len, record.footprint);
-            state.count_expiring(
-                Expiring::add,
-                (extent, record.address),
-                header.table,
-                header.expires,
-            );
+            state.count_value(record.counted(extent));
         }
         if header.kind == Kind::Tombstone {
             state.copies.begin_deleting(record.address, header.table, header.key.clone());

@@ -5,14 +5,13 @@
 //! [`Need`]. The caller awaits [`Attempt::wait`] and calls it again.
 
 use crate::ack::Ack;
-use crate::clean::expiring::Expiring;
 use crate::error::Error;
 use crate::format::address::Address;
 use crate::format::record::{Header, InBatch, Kind};
 use crate::hashed_key::HashedKey;
 use crate::key_space::TableId;
 use crate::lane::{Lane, Locked};
-use crate::log::{NoRoom, Shortage, State};
+use crate::log::{CountedValue, NoRoom, Shortage, State};
 use crate::read::look_up::{Found, Known};
 use crate::store::Store;
 use crate::write::announced::Announced;
@@ -413,21 +412,20 @@ impl Member<'_> {
             let value = change.value().filter(|_| is_whole);
             values.note(change.key, at.address, &header, value);
         }
-        let (extent, key_len) = (log.page_id(at.address).extent, change.key_len());
+        let extent = log.page_id(at.address).extent;
+        let (table, key_len) = (self.table, change.key_len());
         if change.kind() == Kind::Tombstone {
             state.count_tombstone(extent, self.bytes);
         } else {
-            state.count_value(extent, self.table, key_len, self.bytes);
-            let place = (extent, at.address);
-            state.count_expiring(Expiring::add, place, self.table, record.expires);
+            let (at, bytes, expires) = (at.address, self.bytes, record.expires);
+            state.count_value(CountedValue { extent, at, table, key_len, bytes, expires });
         }
         let revocable = store.revocable(state, &at, self.record());
         self.kept = Some(Kept { at, revocable });
         let Some(found) = self.record().filter(|found| found.is_value()) else { return Ok(()) };
-        let extent = log.page_id(found.address).extent;
-        state.uncount_value(extent, self.table, key_len, self.bytes_replaced);
-        let place = (extent, found.address);
-        state.count_expiring(Expiring::remove, place, self.table, found.header.expires);
+        let (extent, at) = (log.page_id(found.address).extent, found.address);
+        let (bytes, expires) = (self.bytes_replaced, found.header.expires);
+        state.uncount_value(CountedValue { extent, at, table, key_len, bytes, expires });
         if store.config.ack != Ack::Program && store.config.saves_buffer {
             log.release(state, found);
         }

@@ -9,12 +9,11 @@
 //!    later store. The waits end, because each undo only waits for later writes.
 
 use crate::ack::Ack;
-use crate::clean::expiring::Expiring;
 use crate::format::address::Address;
 use crate::format::record::header_len;
 use crate::hashed_key::HashedKey;
 use crate::key_space::TableId;
-use crate::log::{Appended, Log, State};
+use crate::log::{Appended, CountedValue, Log, State};
 use crate::read::look_up::Found;
 use crate::store::Store;
 use clock::{Class, UnixMillis};
@@ -123,19 +122,13 @@ impl Store {
         if let Some(FailedValue { len, expires }) = value {
             let bytes = layout.footprint(header_len(key_len, expires), len);
             let extent = self.log.page_id(at).extent;
-            state.uncount_value(extent, table, key_len, bytes);
-            state.count_expiring(Expiring::remove, (extent, at), table, expires);
+            state.uncount_value(CountedValue { extent, at, table, key_len, bytes, expires });
         }
         if let Some(found) = before.filter(|found| found.is_value()) {
             let bytes = layout.footprint(found.header.len, found.header.value_len);
-            let extent = self.log.page_id(found.address).extent;
-            state.count_value(extent, table, key_len, bytes);
-            state.count_expiring(
-                Expiring::add,
-                (extent, found.address),
-                table,
-                found.header.expires,
-            );
+            let (extent, at) = (self.log.page_id(found.address).extent, found.address);
+            let expires = found.header.expires;
+            state.count_value(CountedValue { extent, at, table, key_len, bytes, expires });
         }
     }
 
