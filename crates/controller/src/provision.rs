@@ -109,7 +109,8 @@ async fn wipe(nsid: u32, namespace: &Namespace) -> Result<(), Status> {
 
 async fn renew(store: &Arc<Store>, space: KeySpaceId) -> Result<(), Status> {
     store.delete_key_space(space).await.map_err(status_of)?;
-    store.create_key_space(space).await.map_err(status_of)
+    // A Redis client may have created it by now, with new keys.
+    store.ensure_key_space(space).await.map_err(status_of)
 }
 
 /// Returns the key space of a namespace, which has the same number.

@@ -43,7 +43,7 @@ pub enum Error {
     /// There is no such key space.
     #[error("the key space does not exist")]
     NoKeySpace,
-    /// There is such a key space already.
+    /// There is such a key space already, or another task creates or deletes it.
     #[error("the key space exists")]
     KeySpaceExists,
     /// Each opening has a number, and there are no more of them.

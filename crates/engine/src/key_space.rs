@@ -32,8 +32,8 @@ pub(crate) const COPIES: u8 = 2;
 
 /// A key space that was never created, or was deleted.
 const ABSENT: u32 = 0;
-/// A key space that is being created, not durable yet.
-const CREATING: u32 = 1;
+/// A key space that is being created or deleted: that is not durable yet.
+const CHANGING: u32 = 1;
 const PRESENT: u32 = 2;
 const PRESENCE_BITS: u32 = 2;
 
@@ -42,14 +42,14 @@ const PRESENCE_BITS: u32 = 2;
 #[derive(Debug)]
 pub(crate) struct KeySpaces {
     words: Box<[AtomicU32]>,
-    /// Tasks that create one.
-    creating: Users,
+    /// Tasks that create or delete one.
+    changing: Users,
 }
 
 impl Default for KeySpaces {
     fn default() -> Self {
         let words = (0..=u16::MAX).map(|_| AtomicU32::new(ABSENT)).collect();
-        Self { words, creating: Users::default() }
+        Self { words, changing: Users::default() }
     }
 }
 
@@ -73,22 +73,47 @@ impl KeySpaces {
         }
     }
 
-    /// Begins to create `space`, unless it exists or another task creates it. The creation ends by
-    /// [`Self::set`] before the returned guard drops.
-    pub(crate) fn begin(&self, space: KeySpaceId) -> Result<(TableId, User), Error> {
+    /// Begins to create `space`, unless it exists or another task creates or deletes it. The
+    /// creation ends by [`Self::set`] before the returned guard drops.
+    pub(crate) fn begin_to_create(&self, space: KeySpaceId) -> Result<(TableId, User), Error> {
         if space == KeySpaceId::STORE {
             return Err(Error::KeySpaceReserved);
         }
-        let create = |word| (word % (1 << PRESENCE_BITS) == ABSENT).then_some(word | CREATING);
+        let create = |word| (word % (1 << PRESENCE_BITS) == ABSENT).then_some(word | CHANGING);
         let word = self.word(space).fetch_update(Ordering::Relaxed, Ordering::Relaxed, create);
         let word = word.map_err(|_| Error::KeySpaceExists)?;
         let table = TableId { space, generation: word >> PRESENCE_BITS };
-        Ok((table, self.creating.add()))
+        Ok((table, self.changing.add()))
     }
 
-    /// Waits until no task creates a key space.
-    pub(crate) async fn created(&self) {
-        self.creating.end(Stage::Latch).await;
+    /// Begins to delete `space`, which has no keys from now on. Returns its table, the table of its
+    /// next life and a guard. The deletion ends by [`Self::set`] of one of the tables before the
+    /// guard drops; until then no task creates the key space.
+    pub(crate) fn begin_to_delete(
+        &self,
+        space: KeySpaceId,
+    ) -> Result<(TableId, TableId, User), Error> {
+        if space == KeySpaceId::STORE {
+            return Err(Error::KeySpaceReserved);
+        }
+        let table = self.table(space)?;
+        let next = TableId { space, generation: table.generation + 1 };
+        let [before, after] = [(table, PRESENT), (next, CHANGING)]
+            .map(|(table, presence)| (table.generation << PRESENCE_BITS) | presence);
+        let word = self.word(space);
+        let begun = word.compare_exchange(before, after, Ordering::Relaxed, Ordering::Relaxed);
+        begun.map_err(|_| Error::NoKeySpace)?;
+        Ok((table, next, self.changing.add()))
+    }
+
+    /// Returns whether a task creates or deletes `space`.
+    pub(crate) fn is_changing(&self, space: KeySpaceId) -> bool {
+        self.word(space).load(Ordering::Relaxed) % (1 << PRESENCE_BITS) == CHANGING
+    }
+
+    /// Waits until no task creates or deletes a key space.
+    pub(crate) async fn settled(&self) {
+        self.changing.end(Stage::Latch).await;
     }
 
     pub(crate) fn set(&self, table: TableId, exists: bool) {

@@ -6,7 +6,7 @@ use crate::hidden::{self, has_collections};
 use crate::reply::Reply;
 use crate::request::Value;
 use crate::staged_values::StagedValues;
-use crate::transaction::{Transaction, create};
+use crate::transaction::Transaction;
 use crate::values;
 use base::{Buf, Key};
 use engine::{Announced, Begun, Error, HashedKey, KeySpaceId, Landing, Store, Stored, Write};
@@ -111,7 +111,7 @@ impl PlainSet {
         }
         let put = loop {
             match store.put(space, key, self.value(), Write::default(), announced).await {
-                Err(Error::NoKeySpace) => create(store, space).await?,
+                Err(Error::NoKeySpace) => store.ensure_key_space(space).await?,
                 put => break put,
             }
             announced = store.announce();

@@ -6,7 +6,6 @@ use crate::collection::{children_of, has_grave, node_key};
 use crate::door::Door;
 use crate::failure::Failure;
 use crate::hidden::{self, NOTES};
-use crate::transaction::create;
 use crate::upkeep::{grave, grave_id};
 use base::{Buf, Key, Nanos};
 use clock::{LocalFuture, Stage, UnixMillis};
@@ -160,7 +159,7 @@ async fn renew(store: &Arc<Store>, space: KeySpaceId) -> Result<(), Error> {
         Err(Error::NoKeySpace) => Ok(()),
         deleted => {
             deleted?;
-            create(store, space).await
+            store.ensure_key_space(space).await
         }
     }
 }
@@ -198,7 +197,7 @@ async fn put(store: &Arc<Store>, note: &Key) -> Result<(), Error> {
     loop {
         let write = engine::Write::default();
         match store.put(NOTES, note, &value, write, store.announce()).await {
-            Err(Error::NoKeySpace) => create(store, NOTES).await?,
+            Err(Error::NoKeySpace) => store.ensure_key_space(NOTES).await?,
             put => return put.map(drop),
         }
     }

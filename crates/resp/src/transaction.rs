@@ -492,7 +492,7 @@ async fn prepare(
     }
     for &space in &missing {
         if stores {
-            create(store, space).await?;
+            store.ensure_key_space(space).await?;
         } else {
             writes.retain(|write| {
                 let is_present = matches!(
@@ -508,16 +508,4 @@ async fn prepare(
         }
     }
     Ok(if stores { missing } else { Vec::new() })
-}
-
-/// Creates a key space, unless it is there.
-pub(crate) async fn create(store: &Arc<Store>, space: KeySpaceId) -> Result<(), Error> {
-    match store.create_key_space(space).await {
-        Err(Error::KeySpaceExists) => {
-            // Another task may be creating it.
-            store.key_spaces_created().await;
-            Ok(())
-        }
-        created => created,
-    }
 }

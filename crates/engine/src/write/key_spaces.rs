@@ -15,7 +15,7 @@ impl Store {
     /// Durable on return, in the mode that [`Ack`](crate::Ack) names, as is
     /// [`Self::delete_key_space`].
     pub async fn create_key_space(self: &Arc<Self>, space: KeySpaceId) -> Result<(), Error> {
-        let (table, _creating) = self.spaces.begin(space)?;
+        let (table, _creating) = self.spaces.begin_to_create(space)?;
         let kept = self.keep(table, true).await;
         if kept.is_err() {
             // One of its records may have landed.
@@ -25,17 +25,24 @@ impl Store {
         kept
     }
 
-    /// Waits until no task creates a key space: one that [`Error::KeySpaceExists`] was about is
-    /// there then, or its creation has failed.
-    pub async fn key_spaces_created(&self) {
-        self.spaces.created().await;
+    /// Creates a key space unless it exists. Waits while another task creates or deletes it.
+    pub async fn ensure_key_space(self: &Arc<Self>, space: KeySpaceId) -> Result<(), Error> {
+        while !self.has_key_space(space) {
+            match self.create_key_space(space).await {
+                Err(Error::KeySpaceExists) => self.spaces.settled().await,
+                created => return created,
+            }
+        }
+        Ok(())
     }
 
-    /// Deletes a key space and every key in it, at once.
+    /// Deletes a key space and every key in it, at once. Waits while another task creates or
+    /// deletes it. It can be created again once this returns.
     pub async fn delete_key_space(self: &Arc<Self>, space: KeySpaceId) -> Result<(), Error> {
-        let table = self.table(space)?;
-        let next = TableId { space, generation: table.generation + 1 };
-        self.spaces.set(next, false);
+        while self.spaces.is_changing(space) {
+            self.spaces.settled().await;
+        }
+        let (table, next, _deleting) = self.spaces.begin_to_delete(space)?;
         let kept = self.keep(next, false).await;
         if kept.is_err() {
             // One of the next life's records may have landed, and would win on opening.
@@ -51,6 +58,7 @@ impl Store {
         });
         self.log.windows.forget_table(table);
         self.log.state().uncount_table(table);
+        self.spaces.set(next, false);
         self.wake_cleaner_when_low();
         Ok(())
     }

@@ -3,7 +3,6 @@
 use super::{Collection, Entry, Kind, Nodes, node_key};
 use crate::door::Door;
 use crate::hidden;
-use crate::transaction::create;
 use crate::transaction::tests::{SPACE, door, key};
 use crate::users::Users;
 use base::{Buf, Nanos, Rng, mix};
@@ -28,7 +27,7 @@ fn bytes(rng: &mut Rng) -> Vec<u8> {
 
 /// Does `does` to the hash "h" as one step.
 async fn with<T>(door: &Door, does: impl AsyncFnOnce(&mut Collection, &mut Nodes<'_>) -> T) -> T {
-    create(door.store(), hidden::roots(SPACE)).await.unwrap();
+    door.store().ensure_key_space(hidden::roots(SPACE)).await.unwrap();
     let mut transaction = door.transaction();
     let hash = Collection::open(&mut transaction, SPACE, &key("h")).await.unwrap();
     let mut hash = hash.unwrap_or_else(|| Collection::new(Kind::Hash));

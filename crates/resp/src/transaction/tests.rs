@@ -1,6 +1,5 @@
 //! Two transactions one of which is done between the reads and the writes of the other.
 
-use super::create;
 use crate::door::Door;
 use crate::failure::Failure;
 use crate::hidden;
@@ -111,7 +110,7 @@ fn who_empties_a_database_and_who_begins_another_do_not_wait_for_each_other() {
     Reactor::new(None).run(async {
         const OTHER: KeySpaceId = KeySpaceId(2);
         let door = Rc::new(door().await);
-        create(door.store(), hidden::roots(SPACE)).await.expect("there is room");
+        door.store().ensure_key_space(hidden::roots(SPACE)).await.expect("there is room");
         let mut transaction = door.transaction();
         assert!(!transaction.has(hidden::roots(OTHER)));
         transaction.put(hidden::roots(OTHER), &key("h"), Buf::copy_from(b"root"), None);

@@ -360,6 +360,47 @@ fn a_key_space_that_could_not_be_created_or_deleted_is_as_before_when_it_is_open
     });
 }
 
+/// Another task wants the key space again while it is deleted. The second record of the deletion
+/// fails, or lands.
+#[test]
+fn a_key_space_that_is_wanted_while_it_is_deleted_keeps_the_keys_that_are_told() {
+    for fails in [true, false] {
+        let medium = Arc::new(Wary::new(SMALL));
+        let model = Reactor::new(None).run(async {
+            let store = format(&medium, Ack::Program).await;
+            let model = prepare(&store).await;
+            medium.hold();
+            let (deleting, creating) = (store.clone(), store.clone());
+            let deleted = beside(async move { deleting.delete_key_space(SPACES[0]).await });
+            rest().await;
+            let created = beside(async move {
+                creating.ensure_key_space(SPACES[0]).await?;
+                store_one(&creating, SPACES[0], 99, &value(40, 7)).await;
+                Ok::<_, Error>(())
+            });
+            rest().await;
+            assert_eq!(store.create_key_space(SPACES[0]).await, Err(Error::KeySpaceExists));
+            medium.land(medium.held()[0]);
+            rest().await;
+            if fails {
+                medium.refuse_page(medium.held()[0]);
+            }
+            medium.release();
+            while_later().await;
+            let end = if fails { Err(Error::Unrecovered) } else { Ok(()) };
+            assert_eq!((deleted.take(), created.take()), (Some(end), Some(Ok(()))));
+            if fails { model } else { BTreeMap::new() }
+        });
+        Reactor::new(None).run(async {
+            let (store, _) = reopen(&medium).await;
+            for number in 0..KEYS {
+                assert_eq!(read(&store, number).await, Ok(model.get(&number).copied()));
+            }
+            assert_eq!(found(&store, SPACES[0], 99).await, content(&value(40, 7)));
+        });
+    }
+}
+
 /// The cleaner has copied what lived beside the old value, and waits for the new one to land.
 #[test]
 fn an_old_value_is_there_though_its_extent_is_being_cleaned_when_the_new_one_fails() {
