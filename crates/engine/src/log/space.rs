@@ -2,14 +2,16 @@
 
 use super::room::RESERVED_EXTENTS;
 use media::{ExtentId, Label, Stream};
+use std::collections::VecDeque;
 
 /// See the module's documentation.
 #[derive(Debug)]
 pub(crate) struct Space {
     /// Extents that are out of use and not erased yet.
     erasing: Vec<(ExtentId, Label)>,
-    /// Those of them that a disk could not erase: it may be able to later.
-    failed: Vec<ExtentId>,
+    /// Those of them that a disk could not erase, in the order of the next tries: it may be able to
+    /// later.
+    failed: VecDeque<ExtentId>,
     /// Extents that are kept for the index's table pages.
     tables_kept: u32,
     /// Extents that hold table pages.
@@ -24,7 +26,7 @@ impl Space {
     pub(crate) const fn new(tables_used: u32) -> Self {
         Self {
             erasing: Vec::new(),
-            failed: Vec::new(),
+            failed: VecDeque::new(),
             tables_kept: 0,
             tables_used,
             tables_owed: 0,
@@ -90,12 +92,13 @@ impl Space {
     pub(crate) fn not_erased(&mut self, extent: ExtentId) {
         let is_out_of_use = self.erasing.iter().any(|(id, _)| *id == extent);
         assert!(is_out_of_use, "an extent fails to be erased once it is out of use");
-        self.failed.push(extent);
+        self.failed.push_back(extent);
     }
 
-    /// Returns an extent that a disk could not erase, for another try.
+    /// Returns the next extent that a disk could not erase, for another try. One that fails again
+    /// is tried after all others.
     pub(crate) fn next_failed(&mut self) -> Option<ExtentId> {
-        self.failed.pop()
+        self.failed.pop_front()
     }
 
     /// Returns the extents that are out of use and not erased yet.
@@ -114,5 +117,26 @@ impl Space {
     /// Takes over what a saved state kept.
     pub(crate) fn restore(&mut self, erasing: Vec<(ExtentId, Label)>, tables_used: u32) {
         (self.erasing, self.tables_used) = (erasing, tables_used);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_extent_that_can_never_be_erased_keeps_no_other_from_being_tried() {
+        let label = Label { stream: Stream::Host, epoch: 0 };
+        let mut space = Space::new(0);
+        for extent in [1, 2].map(ExtentId) {
+            space.forget(extent, label);
+            space.not_erased(extent);
+        }
+        assert_eq!(space.next_failed(), Some(ExtentId(1)));
+        space.not_erased(ExtentId(1));
+        assert_eq!(space.next_failed(), Some(ExtentId(2)));
+        space.erased(ExtentId(2));
+        assert_eq!(space.next_failed(), Some(ExtentId(1)));
+        assert_eq!((space.next_failed(), space.erasing()), (None, &[(ExtentId(1), label)][..]));
     }
 }
