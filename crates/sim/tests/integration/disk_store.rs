@@ -122,7 +122,7 @@ fn a_thin_disk_that_has_no_space_left_refuses_values_and_reads_on() {
     });
 }
 
-/// Values that are overwritten: a sixth of the drive.
+/// Values that are overwritten: about an eighth of the drive.
 const LIVE: usize = 60;
 
 #[test]
