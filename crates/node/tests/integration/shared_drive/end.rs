@@ -3,15 +3,20 @@
 use crate::shared_drive::peer::Peer;
 use crate::shared_drive::scene::File;
 use spec::Status;
+use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::Duration;
 
-/// Stores new keys until the server is gone; how many were answered.
-fn store_all(io: &Peer, number: u8) -> u32 {
+/// Stores new keys until the server is gone, and says after the first that it is answered. Returns
+/// how many were answered.
+fn store_all(io: &Peer, number: u8, begun: &Sender<()>) -> u32 {
     let mut answered = 0;
     while let Some(status) = io.store(&key(number, answered), &[number; 300]) {
         assert_eq!(status, Status::SUCCESS);
         answered += 1;
+        if answered == 1 {
+            begun.send(()).expect("the test waits for it");
+        }
     }
     answered
 }
@@ -27,12 +32,18 @@ fn what_was_answered_is_there_when_it_was_stopped_under_load() {
         let file = File::formatted();
         let scene = file.serve(reactors);
         let (_admin, controller) = Peer::admin(scene.address(), 0);
+        let (sender, begun) = mpsc::channel();
         let hosts: Vec<_> = (0..QUEUES)
             .map(|number| {
                 let io = Peer::io(scene.address(), controller, u16::from(number) + 1);
-                thread::spawn(move || store_all(&io, number))
+                let sender = sender.clone();
+                thread::spawn(move || store_all(&io, number, &sender))
             })
             .collect();
+        // A busy disk takes long for the first flushes.
+        for _ in 0..QUEUES {
+            begun.recv_timeout(Duration::from_mins(1)).expect("each queue is answered");
+        }
         thread::sleep(Duration::from_millis(100 + 37 * round as u64));
         scene.server.stop().unwrap();
         let answered: Vec<u32> = hosts.into_iter().map(|host| host.join().unwrap()).collect();
