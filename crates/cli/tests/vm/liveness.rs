@@ -85,7 +85,9 @@ fn a_host_comes_back_to_a_target_that_was_killed(guest: &mut Guest, target: &mut
     keep_a_value(guest);
     find_the_value(guest);
     assert_eq!(guest.succeed("ls /dev/ng*n1"), device);
-    assert_eq!(target.connections(), CONNECTIONS);
+    let connections = target.connections();
+    let log = guest.succeed("dmesg | grep nvme | tail -30");
+    assert_eq!(connections, CONNECTIONS, "{log}");
 }
 
 #[track_caller]
