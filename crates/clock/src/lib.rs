@@ -104,8 +104,8 @@ pub use stage::{Stage, Stages};
 pub use station::{Load, Operate, Station};
 pub use station_state::Suspension;
 pub use task::{
-    Sleep, account, begin_account, current, host_now, label, name_task, now, reactor_id, sleep,
-    sleep_until, spawn, spawn_at, stages, task_name,
+    Sleep, account, begin_account, current, host_now, label, name_task, now, reactor_and_time,
+    reactor_id, sleep, sleep_until, spawn, spawn_at, stages, task_name,
 };
 pub use task_state::TaskId;
 pub use trace::{Span, TraceSink};

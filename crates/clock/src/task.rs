@@ -51,6 +51,12 @@ pub fn reactor_id() -> u32 {
     with(|schedule| schedule.reactor_id)
 }
 
+/// Returns [`reactor_id`] and [`now`].
+#[inline]
+pub fn reactor_and_time() -> (u32, Nanos) {
+    with(|schedule| (schedule.reactor_id, schedule.now))
+}
+
 /// Starts `future` as a task at this instant, after the tasks that are ready now.
 #[inline]
 pub fn spawn(future: impl Future<Output = ()> + 'static) -> TaskId {

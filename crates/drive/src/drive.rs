@@ -6,8 +6,8 @@ use crate::ledger::Ledger;
 use crate::origin::{Opening, Origin};
 use base::BufPool;
 use clock::Class;
-use media::{Blocks, Error, ExtentId, Segments, Shape, cut_out};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use media::{Blocks, Error, ExtentId, Landings, Segments, Shape, cut_out};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Bytes of freed buffers of each size kept for later writes: as much as one extent's writes need.
 const POOL_BYTES: usize = 4 << 20;
@@ -28,7 +28,6 @@ pub(crate) struct Drive {
 }
 
 /// What changes while a medium is open.
-#[derive(Debug)]
 pub(crate) struct State {
     pub(crate) extents: Extents,
     pub(crate) flushes: Flushes,
@@ -37,6 +36,8 @@ pub(crate) struct State {
     pub(crate) outdated: Vec<ExtentId>,
     /// Why nothing more is written.
     pub(crate) ended: Option<Error>,
+    /// The log that is told how its pages end.
+    pub(crate) log: Option<Weak<dyn Landings>>,
 }
 
 impl Drive {
@@ -53,6 +54,7 @@ impl Drive {
             ledger: Ledger::default(),
             outdated: Vec::new(),
             ended: None,
+            log: None,
         };
         let sizes = [layout.unit_bytes, layout.block_bytes];
         assert!(sizes.iter().all(|size| size.is_power_of_two()), "{layout:?} is cut by shifts");

@@ -93,9 +93,19 @@ impl Extents {
         extent.opening == opening && is_over
     }
 
-    /// The tails of all extents that are appended to.
-    pub(crate) fn tails(&mut self) -> impl Iterator<Item = &mut Tail> {
-        self.all.iter_mut().filter_map(|extent| extent.used.as_mut()?.tail.as_deref_mut())
+    /// Calls `change` with the tails of all extents that are appended to, and returns these.
+    pub(crate) fn each_tail(
+        &mut self,
+        mut change: impl FnMut(&mut Tail),
+    ) -> Vec<(ExtentId, Opening)> {
+        let mut changed = Vec::new();
+        for (id, extent) in (0..).zip(&mut self.all) {
+            if let Some(tail) = extent.used.as_mut().and_then(|used| used.tail.as_deref_mut()) {
+                change(tail);
+                changed.push((ExtentId(id), extent.opening));
+            }
+        }
+        changed
     }
 
     /// Extents that hold something and are appended to.

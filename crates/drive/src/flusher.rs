@@ -1,6 +1,7 @@
-use crate::drive::Drive;
+use crate::drive::{Drive, State};
 use crate::durability::Durability;
 use crate::origin::Opening;
+use crate::tail::Tail;
 use clock::{Rank, Stage, TaskId};
 use media::{Error, ExtentId};
 use std::collections::BTreeMap;
@@ -114,34 +115,18 @@ impl Drive {
     }
 
     fn end_flush(self: &Arc<Self>, flushed: &Unflushed, result: Result<(), Error>) {
-        let mut state = self.state();
-        let state = &mut *state;
-        match result {
-            Ok(()) => {
-                state.flushes.done = state.flushes.begun;
-                for (extent, (opening, number)) in &flushed.written {
-                    if let Some(tail) = state.extents.tail(*extent, *opening) {
-                        tail.note_flushed(*number);
-                        tail.wake(self.durability);
-                        self.enter_landed(state, *extent, *opening, *number);
-                    }
-                }
-                for (extent, (opening, number)) in &flushed.ended {
-                    if state.extents.is_over(*extent, *opening) {
-                        self.enter_landed(state, *extent, *opening, *number);
-                    }
-                }
-            }
+        let mut guard = self.state();
+        let state = &mut *guard;
+        let ended = match result {
+            Ok(()) => self.note_flushed(state, flushed),
             // What was written may be lost though a later flush succeeds: kernels tell only once.
             Err(error) => {
                 state.ended.get_or_insert(error);
                 state.flushes.is_wanted = false;
-                for tail in state.extents.tails() {
-                    tail.fail(tail.landed(self.durability), error);
-                    tail.wake(self.durability);
-                }
+                let fail = |tail: &mut Tail| tail.fail(tail.landed(self.durability), error);
+                state.extents.each_tail(fail)
             }
-        }
+        };
         let (done, has_ended) = (state.flushes.done, state.ended.is_some());
         state.flushes.waiters.retain(|(number, task)| {
             let goes_on = *number <= done || has_ended;
@@ -150,5 +135,32 @@ impl Drive {
             }
             !goes_on
         });
+        drop(guard);
+        for (extent, opening) in ended {
+            self.tell_ends(self.state(), extent, opening);
+        }
+    }
+
+    /// Notes a flush that has ended. Returns the extents of which it made pages durable.
+    fn note_flushed(
+        self: &Arc<Self>,
+        state: &mut State,
+        flushed: &Unflushed,
+    ) -> Vec<(ExtentId, Opening)> {
+        let mut landed = Vec::with_capacity(flushed.written.len());
+        state.flushes.done = state.flushes.begun;
+        for (extent, (opening, number)) in &flushed.written {
+            if let Some(tail) = state.extents.tail(*extent, *opening) {
+                tail.note_flushed(*number);
+                landed.push((*extent, *opening));
+                self.enter_landed(state, *extent, *opening, *number);
+            }
+        }
+        for (extent, (opening, number)) in &flushed.ended {
+            if state.extents.is_over(*extent, *opening) {
+                self.enter_landed(state, *extent, *opening, *number);
+            }
+        }
+        landed
     }
 }

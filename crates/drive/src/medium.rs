@@ -11,11 +11,11 @@ use crate::walk::Walk;
 use crate::workers;
 use clock::{Class, LocalFuture};
 use media::{
-    Blocks, Error, ExtentId, ExtentInfo, Label, Media, OnDisk, Page, PageId, Select, Shape, Span,
-    Swept, Traffic,
+    Blocks, Error, ExtentId, ExtentInfo, Label, Landings, Media, OnDisk, Page, PageId, Select,
+    Shape, Span, Swept, Traffic,
 };
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// A drive on logical blocks that keep what was written only after a flush: a file, or a disk. See
 /// `docs/internals/drive-format.md` for what lies where.
@@ -267,12 +267,12 @@ impl OnDisk for Medium {
         self.drive.state().extents.outdated()
     }
 
-    fn queue(&self, at: PageId, page: Page, class: Class) -> Result<u32, Error> {
-        self.drive.queue(at, page, class)
+    fn queue(&self, at: PageId, page: Page, class: Class) -> Result<(), Error> {
+        self.drive.queue(at, page, class).map(drop)
     }
 
-    fn outcome_or_wait(&self, extent: ExtentId, end: u32) -> Option<Result<(), Error>> {
-        self.drive.outcome_or_wait(extent, end)
+    fn report_to(&self, log: Weak<dyn Landings>) {
+        self.drive.state().log = Some(log);
     }
 }
 

@@ -2,7 +2,7 @@ use crate::durability::Durability;
 use crate::layout::Layout;
 use crate::sabotage::Sabotage;
 use clock::{Class, TaskId};
-use media::{Error, Page};
+use media::{Ends, Error, Page};
 use std::collections::VecDeque;
 
 /// Bytes that go out in one write, and a page more where its length was not known: large enough
@@ -45,8 +45,8 @@ pub(crate) struct Tail {
     flushed: u32,
     /// From this page on appends have failed.
     failed: Option<(u32, Error)>,
-    /// Who waits until all below a number has landed, in rising order.
-    waiters: VecDeque<(u32, TaskId)>,
+    /// Tasks that wait until all pages below a number have landed.
+    waiters: Vec<(u32, TaskId)>,
 }
 
 /// A page that waits for its write.
@@ -118,13 +118,14 @@ impl Tail {
         self.begin_gathering(layout)
     }
 
-    /// Puts a page into the queue. True: a task is to be started that writes.
-    pub(crate) fn queue(&mut self, page: Queued, layout: &Layout) -> bool {
-        if self.failed.is_some() {
-            return false;
+    /// Puts a page into the queue. True: a task is to be started that writes. An error, if an
+    /// earlier page of the extent has failed.
+    pub(crate) fn queue(&mut self, page: Queued, layout: &Layout) -> Result<bool, Error> {
+        if let Some((_, error)) = self.failed {
+            return Err(error);
         }
         self.queue.push_back(page);
-        self.begin_gathering(layout)
+        Ok(self.begin_gathering(layout))
     }
 
     /// How many pages of the queue the next write has: up to one behind which a block begins.
@@ -219,14 +220,16 @@ impl Tail {
         self.queue.clear();
     }
 
-    /// How an append ended whose page ends at `end`, if it has.
+    /// Returns which appends have ended.
+    pub(crate) fn ends(&self, durability: Durability) -> Ends {
+        // A log that is told that an append failed may reset the extent: so nothing of it is under
+        // way then.
+        Ends { landed: self.landed(durability), failed: self.failed.filter(|_| self.writers == 0) }
+    }
+
+    /// Returns how all appends below `end` have ended, if they have.
     pub(crate) fn outcome(&self, end: u32, durability: Durability) -> Option<Result<(), Error>> {
-        if end <= self.landed(durability) {
-            return Some(Ok(()));
-        }
-        // Who is told that an append failed may reset the extent: then nothing of it is under way.
-        let (from, error) = self.failed.filter(|_| self.writers == 0)?;
-        (end > from).then_some(Err(error))
+        end.checked_sub(1).map_or(Some(Ok(())), |last| self.ends(durability).of(last))
     }
 
     /// From where on appends have failed.
@@ -239,8 +242,7 @@ impl Tail {
         self.queue.is_empty() && self.writes.is_empty()
     }
 
-    /// How an append ended whose page ends at `end`, if it has; otherwise the current task is woken
-    /// then.
+    /// As [`Self::outcome`]; if they have not ended, the current task is woken when they have.
     pub(crate) fn outcome_or_wait(
         &mut self,
         end: u32,
@@ -248,36 +250,20 @@ impl Tail {
     ) -> Option<Result<(), Error>> {
         let outcome = self.outcome(end, durability);
         if outcome.is_none() {
-            self.wait(end);
+            self.waiters.push((end, clock::current()));
         }
         outcome
     }
 
-    fn wait(&mut self, end: u32) {
-        let waiter = (end, clock::current());
-        if self.waiters.back().is_none_or(|(last, _)| *last <= end) {
-            return self.waiters.push_back(waiter);
-        }
-        let place = self.waiters.partition_point(|(other, _)| *other <= end);
-        self.waiters.insert(place, waiter);
-    }
-
     /// Wakes the tasks whose appends have ended.
     pub(crate) fn wake(&mut self, durability: Durability) {
-        if self.failed.is_none() {
-            let landed = self.landed(durability);
-            while let Some((_, task)) = self.waiters.pop_front_if(|(end, _)| *end <= landed) {
-                clock::wake(task);
-            }
-            return;
-        }
         let mut waiters = std::mem::take(&mut self.waiters);
         waiters.retain(|(end, task)| {
-            let goes_on = self.outcome(*end, durability).is_some();
-            if goes_on {
+            let has_ended = self.outcome(*end, durability).is_some();
+            if has_ended {
                 clock::wake(*task);
             }
-            !goes_on
+            !has_ended
         });
         self.waiters = waiters;
     }

@@ -1,4 +1,4 @@
-use crate::drive::Drive;
+use crate::drive::{Drive, State};
 use crate::durability::Durability;
 use crate::frame::{Head, Written};
 use crate::origin::Opening;
@@ -6,7 +6,7 @@ use crate::tail::Queued;
 use base::Buf;
 use clock::{Class, Rank, Stage};
 use media::{Error, ExtentId, Label, Page, PageId, Segments};
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, Weak};
 
 /// Pages that are written together, and what their heads say.
 struct Gathered {
@@ -30,7 +30,7 @@ impl Drive {
         self.landed(at.extent, end).await
     }
 
-    /// Queues a page. Returns where it ends.
+    /// Queues a page. Returns where it ends. See [`media::OnDisk::queue`].
     pub(crate) fn queue(
         self: &Arc<Self>,
         at: PageId,
@@ -53,9 +53,9 @@ impl Drive {
         used.end = at.page + units;
         assert!(used.end <= shape.pages_per_extent, "{at} lies within its extent");
         let end = used.end;
-        let queued = Queued { number: at.page, padding, end, page, class };
-        let starts = tail.queue(queued, &self.layout);
         used.pages.as_mut().expect("they are known while it is appended to").push(at.page);
+        let queued = Queued { number: at.page, padding, end, page, class };
+        let starts = tail.queue(queued, &self.layout)?;
         drop(state);
         if starts {
             self.start_writer(at.extent, opening);
@@ -65,27 +65,16 @@ impl Drive {
 
     /// Waits until all pages of an extent below `end` have landed.
     pub(crate) async fn landed(&self, extent: ExtentId, end: u32) -> Result<(), Error> {
-        match self.outcome_or_wait(extent, end) {
-            Some(outcome) => outcome,
-            None => self.woken(extent, end).await,
-        }
-    }
-
-    /// See [`media::OnDisk::outcome_or_wait`].
-    pub(crate) fn outcome_or_wait(&self, extent: ExtentId, end: u32) -> Option<Result<(), Error>> {
-        match &mut self.state().extents.used(extent).1.tail {
-            Some(tail) => tail.outcome_or_wait(end, self.durability),
-            // What was sealed has landed.
-            None => Some(Ok(())),
-        }
-    }
-
-    /// Waits until the current task is woken, and returns how the appends below `end` ended.
-    async fn woken(&self, extent: ExtentId, end: u32) -> Result<(), Error> {
-        clock::park(Rank::Array, Stage::Array).await;
-        match &self.state().extents.used(extent).1.tail {
-            Some(tail) => tail.outcome(end, self.durability).expect("it is woken at the end"),
-            None => Ok(()),
+        loop {
+            let outcome = match &mut self.state().extents.used(extent).1.tail {
+                Some(tail) => tail.outcome_or_wait(end, self.durability),
+                // What was sealed has landed.
+                None => Some(Ok(())),
+            };
+            if let Some(outcome) = outcome {
+                return outcome;
+            }
+            clock::park(Rank::Array, Stage::Array).await;
         }
     }
 
@@ -134,14 +123,15 @@ impl Drive {
         let start = tail.taken();
         let (pages, starts) = tail.take(&self.layout);
         if pages.is_empty() {
-            tail.wake(self.durability);
+            self.tell_ends(state, extent, opening);
+            return None;
         }
         let label = state.extents.used(extent).1.label;
         drop(state);
         if starts {
             self.start_writer(extent, opening);
         }
-        (!pages.is_empty()).then_some(Gathered { pages, start, opening, label, landed })
+        Some(Gathered { pages, start, opening, label, landed })
     }
 
     fn frames(&self, extent: ExtentId, gathered: &Gathered) -> Segments {
@@ -202,20 +192,37 @@ impl Drive {
         first: u32,
         result: Result<(), Error>,
     ) {
-        let mut state = self.state();
-        let state = &mut *state;
+        let mut guard = self.state();
+        let state = &mut *guard;
         let tail = state.extents.tail(extent, opening).expect("it is appended to while it writes");
         tail.wrote(first, result);
-        if tail.written() > tail.flushed() && state.ended.is_none() {
-            state.flushes.note_written(extent, opening, tail.written());
+        let written = tail.written();
+        if written > tail.flushed() && state.ended.is_none() {
+            state.flushes.note_written(extent, opening, written);
             if self.durability == Durability::Group {
                 self.want_flush(&mut state.flushes);
             }
         }
-        tail.wake(self.durability);
-        let written = tail.written();
         if self.durability == Durability::Capacitor && written > 0 {
             self.enter_landed(state, extent, opening, written);
+        }
+        self.tell_ends(guard, extent, opening);
+    }
+
+    /// Tells how appends to an extent have ended, unless its opening is over.
+    pub(crate) fn tell_ends(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        extent: ExtentId,
+        opening: Opening,
+    ) {
+        let Some(tail) = state.extents.tail(extent, opening) else { return };
+        tail.wake(self.durability);
+        let ends = tail.ends(self.durability);
+        let log = state.log.as_ref().and_then(Weak::upgrade);
+        drop(state);
+        if let Some(log) = log {
+            log.land(extent, ends);
         }
     }
 }

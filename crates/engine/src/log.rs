@@ -8,7 +8,6 @@ mod cleaning_due;
 mod copies;
 mod frontier;
 mod host_buffer;
-mod landers;
 mod landing;
 mod live_counts;
 mod recalls;
@@ -32,14 +31,13 @@ use crate::write::pending::Pending;
 use base::Buf;
 pub(crate) use copies::Copies;
 pub(crate) use frontier::Frontier;
-pub(crate) use landers::QueuedPage;
 use media::{ExtentId, Media, PageId, Shape};
 pub use room::SPARE_EXTENTS_MIN;
 pub(crate) use room::{NoRoom, RESERVED_EXTENTS, Shortage, reserve};
 use smallvec::SmallVec;
 pub(crate) use state::{CountedValue, State};
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 pub(crate) use unlanded::Program;
 pub(crate) use visit::{OnItsWay, Pin, Unlanded, Visit};
 
@@ -71,7 +69,8 @@ impl Log {
     /// Makes a log on a medium with these extents; the next sequence number comes after `sequence`.
     pub(crate) fn new(media: Arc<dyn Media>, extents: Extents, sequence: Sequence) -> Self {
         let shape = media.shape();
-        let state = State::new(extents, sequence, media.as_memory().is_some());
+        let shares_space = media.as_memory().is_some();
+        let state = State::new(extents, sequence, shares_space, shape.pages_per_extent);
         Self {
             shape,
             layout: Layout::new(&shape).vouched(media.vouches_for_headers()),
@@ -83,6 +82,16 @@ impl Log {
             decisions: AtomicU64::new(0),
             state: Mutex::new(state),
         }
+    }
+
+    /// Returns the log for its users. A disk tells it from now on how its pages end.
+    pub(crate) fn share(self) -> Arc<Self> {
+        let log = Arc::new(self);
+        if let Some(disk) = log.media.as_disk() {
+            let landings: Weak<Self> = Arc::downgrade(&log);
+            disk.report_to(landings);
+        }
+        log
     }
 
     #[inline]

@@ -73,7 +73,7 @@ impl Store {
             "the capacity leaves too little spare space for cleaning"
         );
         let value_bytes_max = log.layout.value_bytes_max(log.shape.extent_bytes());
-        let log = Arc::new(log);
+        let log = log.share();
         let tables = Arc::new(Tables::new(log.clone()));
         index.attach(&tables);
         let store = Arc::new(Self {

@@ -15,7 +15,6 @@ pub(crate) mod change;
 pub(crate) mod condition;
 pub(crate) mod entry;
 pub(crate) mod key_spaces;
-pub(crate) mod lander;
 pub(crate) mod landing;
 pub(crate) mod latch;
 pub(crate) mod pending;

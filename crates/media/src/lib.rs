@@ -58,7 +58,7 @@ pub use log_on_blocks::{LogOnBlocks, SavedLogOnBlocks};
 pub use medium::{Media, Select};
 pub use memory::Memory;
 pub use memory_blocks::MemoryBlocks;
-pub use on_disk::OnDisk;
+pub use on_disk::{Ends, Landings, OnDisk};
 pub use page::Page;
 pub use starts::Starts;
 pub use sweep::{Swept, SweptPage};

@@ -3,6 +3,7 @@ use crate::extent::{ExtentId, PageId};
 use crate::page::Page;
 use crate::traffic::Traffic;
 use clock::{Class, LocalFuture};
+use std::sync::{Arc, Weak};
 
 /// What a drive on a disk does beside what all media do. Its pages are frames: see
 /// [`Frames`](crate::Frames).
@@ -24,11 +25,39 @@ pub trait OnDisk {
     /// order: an old copy lies in their place. What is missing cannot be read.
     fn outdated(&self) -> Vec<ExtentId>;
 
-    /// Takes a page as [`Media::append`](crate::Media::append) does, but does not wait until it is
-    /// durable. Returns the number after its last one.
-    fn queue(&self, at: PageId, page: Page, class: Class) -> Result<u32, Error>;
+    /// Takes a page as [`Media::append`](crate::Media::append) does, and returns at once. The log
+    /// is told when the page has landed ([`Self::report_to`]). An error: the page is not written.
+    fn queue(&self, at: PageId, page: Page, class: Class) -> Result<(), Error>;
 
-    /// Returns how the appends to `extent` below page `end` have ended: they end in order. If they
-    /// have not, the current task is woken when they have.
-    fn outcome_or_wait(&self, extent: ExtentId, end: u32) -> Option<Result<(), Error>>;
+    /// Tells `log` how the pages that are queued from now on end.
+    fn report_to(&self, log: Weak<dyn Landings>);
+}
+
+/// The log that appends to a disk.
+pub trait Landings: Send + Sync {
+    /// Is called whenever the [`Ends`] of an extent's pages have changed, by a task of the disk
+    /// that holds no lock of it. Must not wait.
+    fn land(self: Arc<Self>, extent: ExtentId, ends: Ends);
+}
+
+/// How the pages of an extent have ended that a disk has queued. They end in the order of their
+/// numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// All pages before this number have landed.
+    pub landed: u32,
+    /// All pages from this number on have failed, and none of the extent is being written.
+    pub failed: Option<(u32, Error)>,
+}
+
+impl Ends {
+    /// Returns how page number `page` ended, if it has.
+    #[inline]
+    pub fn of(&self, page: u32) -> Option<Result<(), Error>> {
+        if page < self.landed {
+            return Some(Ok(()));
+        }
+        let (from, error) = self.failed?;
+        (page >= from).then_some(Err(error))
+    }
 }

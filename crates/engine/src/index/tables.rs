@@ -146,7 +146,7 @@ impl Tables {
     pub fn on(media: Arc<dyn Media>, extents: u32) -> Arc<Self> {
         let log = Log::new(media, Extents::default(), Sequence::first());
         log.state().space.keep(extents);
-        Arc::new(Self::new(Arc::new(log)))
+        Arc::new(Self::new(log.share()))
     }
 
     /// Sets the function that finds the entries of unreadable pages in the log.

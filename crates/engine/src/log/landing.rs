@@ -1,6 +1,7 @@
 //! The way of pages to the medium: stores that join them, their closing, and their landing.
 
 use super::room::{Shortage, reserve};
+use super::unlanded::Ended;
 use super::{Log, State};
 use crate::ack::Ack;
 use crate::format::page_view::PageView;
@@ -8,7 +9,7 @@ use crate::format::record::Kind;
 use crate::write::pending::Pending;
 use base::checksum::hash64;
 use clock::{Class, Rank, Stage};
-use media::{ExtentId, PageId, Stream};
+use media::{Ends, ExtentId, Landings, PageId, Stream};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -92,6 +93,7 @@ impl Log {
         let open = state.frontiers.of(Stream::Host);
         let filling = open.filter(|frontier| !frontier.builder.is_empty());
         let closed = state.unlanded.closed();
+        let closed = closed.map(|(_, pending)| pending);
         closed.chain(filling.map(|frontier| &frontier.pending)).cloned().collect()
     }
 
@@ -131,9 +133,10 @@ impl Log {
     /// Drops cached headers and values for the page at `at` after its program failed.
     fn forget_headers(&self, at: PageId) {
         let number = self.number(at.extent, at.page);
-        let pages = self.state().unlanded.get(number).cloned();
-        let page = pages.as_ref().and_then(|pages| pages.page());
-        let Some(view) = page.and_then(|page| PageView::new(self.layout, page)) else { return };
+        let page = self.state().unlanded.get(number).and_then(|it| it.page.clone());
+        let Some(view) = page.as_ref().and_then(|page| PageView::new(self.layout, page)) else {
+            return;
+        };
         for (offset, header) in view.headers(self.layout) {
             let address = self.layout.address(number, offset, header.len(), header.value_len);
             let hash = hash64(header.key);
@@ -163,12 +166,49 @@ impl Log {
             self.give_up(state, at, stream);
         }
         state.unlanded.remove(self.number(at.extent, at.page));
-        let extent = state.extents.get(at.extent);
+        self.note_landed(state, at.extent);
+    }
+
+    /// Notes that a page of `extent` is no longer on its way.
+    fn note_landed(&self, state: &mut State, extent: ExtentId) {
+        let extent = state.extents.get(extent);
         extent.land_page();
         state.cleaning.note_landed(extent);
+        let is_of_host = extent.label.stream == Stream::Host;
         self.note_decision(state);
-        if stream == Stream::Host {
+        if is_of_host {
             state.buffer.end_page();
+        }
+    }
+
+    /// Handles the pages of `extent` that have landed, up to the first that has failed, which it
+    /// returns.
+    fn land_ended(&self, extent: ExtentId, ends: &Ends) -> Option<Ended> {
+        let (state, first) = (&mut *self.state(), self.number(extent, 0));
+        while let Some(ended) = state.unlanded.next_ended(first, ends) {
+            if ended.result.is_err() {
+                return Some(ended);
+            }
+            self.note_landed(state, extent);
+            ended.pending.land_here(Ok(()));
+        }
+        None
+    }
+
+    /// Handles the end of a page that the disk did not take, unless pages before it have not ended:
+    /// their end is its end too.
+    pub(crate) fn land_refused(self: Arc<Self>, at: PageId, error: media::Error) {
+        clock::name_task("page program");
+        self.land(at.extent, Ends { landed: 0, failed: Some((at.page, error)) });
+    }
+}
+
+impl Landings for Log {
+    fn land(self: Arc<Self>, extent: ExtentId, ends: Ends) {
+        while let Some(Ended { page, pending, result }) = self.land_ended(extent, &ends) {
+            let stream = self.state().extents.get(extent).label.stream;
+            self.landed(PageId { extent, page }, stream, result);
+            pending.land_here(result);
         }
     }
 }

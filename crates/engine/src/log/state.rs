@@ -47,7 +47,12 @@ pub(crate) struct CountedValue {
 
 impl State {
     /// Makes the state of a log with these extents. On a medium in memory it `shares_space`.
-    pub(crate) fn new(extents: Extents, sequence: Sequence, shares_space: bool) -> Self {
+    pub(crate) fn new(
+        extents: Extents,
+        sequence: Sequence,
+        shares_space: bool,
+        pages_per_extent: u32,
+    ) -> Self {
         let tables = extents.iter().filter(|(_, extent)| extent.label.stream == Stream::Index);
         let tables_used = u32::try_from(tables.count()).expect("counted in 32 bits");
         Self {
@@ -55,7 +60,7 @@ impl State {
             frontiers: Frontiers::default(),
             sequence,
             live: LiveCounts::default(),
-            unlanded: UnlandedPages::new(),
+            unlanded: UnlandedPages::new(pages_per_extent),
             buffer: HostBuffer::default(),
             copies: Copies::new(sequence),
             cleaning: CleaningDue::new(shares_space),

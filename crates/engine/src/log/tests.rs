@@ -2,7 +2,7 @@
 
 use super::copies::Copying;
 use super::frontier::Frontier;
-use super::{CountedValue, Log, QueuedPage};
+use super::{CountedValue, Log};
 use crate::extent::{Extent, Extents, Live};
 use crate::format::address::Address;
 use crate::format::page_builder::PageBuilder;
@@ -13,7 +13,7 @@ use crate::recover::checkpoint::ExtentImage;
 use crate::write::pending::{Pending, UnlandedBatch};
 use base::{Buf, Nanos};
 use clock::{Stage, UnixMillis, unix_now};
-use media::{ExtentId, Label, Memory, PageId, Shape, Stream};
+use media::{ExtentId, Label, Memory, Page, PageId, Shape, Stream};
 use reactor::Reactor;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -115,11 +115,6 @@ fn image() -> ExtentImage {
 fn begin_copying(log: &Log, since: Sequence) {
     let copying = Copying { open: None, tombstones: Live::default() };
     log.state().copies.begin(since, copying);
-}
-
-fn queue(log: &Log, page: u32) {
-    let queued = QueuedPage { page, end: Ok(page + 1), pending: Arc::default() };
-    log.state().unlanded.landers.push(HOST, Stream::Host, queued);
 }
 
 /// Counts a value that expires in a second.
@@ -352,9 +347,15 @@ const FRONTIERS: &[Case] = &[
         open(log, Stream::Host, frontier(log));
     }),
     ("a stream has one open extent", |log| open(log, Stream::Host, frontier(log))),
-    ("a page is expected once until it has landed", |log| {
+    ("pages of an extent are expected in the order of their numbers", |log| {
         let number = log.number(HOST, 0);
-        log.state().unlanded.expect(number, Arc::new(Pending::default()));
+        log.state().unlanded.expect(number, number, Arc::new(Pending::default()));
+    }),
+    ("a page is closed once", |log| {
+        let page = || Page::new(&[], [Buf::phantom(1, 0)]);
+        let number = log.number(HOST, 0);
+        log.state().unlanded.close(number, page());
+        log.state().unlanded.close(number, page());
     }),
     ("a page that lands was expected", |log| {
         let at = PageId { extent: HOST, page: 0 };
@@ -365,10 +366,6 @@ const FRONTIERS: &[Case] = &[
     ("the records of a batch are in the log's order", |log| {
         let (first, last) = (Address::MAX, Address::MIN);
         log.state().unlanded.add_batch(UnlandedBatch { first, last, pages: [].into() });
-    }),
-    ("pages of an extent are queued in the order of their numbers", |log| {
-        queue(log, 1);
-        queue(log, 1);
     }),
     ("each host page in flight is counted", |log| {
         log.landed(PageId { extent: HOST, page: 0 }, Stream::Host, Ok(()));
@@ -414,7 +411,6 @@ const SOURCES: &[(&str, &str)] = &[
     ("copies", include_str!("copies.rs")),
     ("frontier", include_str!("frontier.rs")),
     ("host_buffer", include_str!("host_buffer.rs")),
-    ("landers", include_str!("landers.rs")),
     ("landing", include_str!("landing.rs")),
     ("live_counts", include_str!("live_counts.rs")),
     ("recalls", include_str!("recalls.rs")),

@@ -1,32 +1,34 @@
 //! Pages and batches that have not landed.
 
-use super::landers::Landers;
 use crate::format::address::{Address, PageNumber};
 use crate::write::pending::{Pending, UnlandedBatch};
 use clock::TaskId;
-use hashbrown::HashMap;
-use media::{Page, PageId, Stream};
+use media::{Ends, Page, PageId};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-type Hasher = foldhash::fast::FixedState;
+/// A page that a disk had queued, and how that ended.
+pub(crate) struct Ended {
+    /// Its number in its extent.
+    pub(crate) page: u32,
+    pub(crate) pending: Arc<Pending>,
+    pub(crate) result: Result<(), media::Error>,
+}
 
 /// A closed page on its way to the medium.
 pub(crate) struct Program {
     pub(crate) at: PageId,
-    pub(crate) stream: Stream,
-    pub(crate) pending: Arc<Pending>,
     pub(crate) page: Page,
+    pub(crate) pending: Arc<Pending>,
 }
 
 /// Pages from the time that they are expected until they have landed.
 pub(crate) struct UnlandedPages {
-    /// Open pages too.
-    pages: HashMap<PageNumber, Arc<Pending>, Hasher>,
+    pages_per_extent: u32,
+    /// The extents that have some: those of the frontiers, and a few that were sealed lately.
+    extents: Vec<UnlandedExtent>,
     /// Closed pages whose programs are about to begin, in the order of their closing.
-    programs: VecDeque<Program>,
-    /// Pages that a disk has queued.
-    pub(crate) landers: Landers,
+    programs: VecDeque<PageId>,
     /// Batches of which some page has not landed.
     batches: Vec<UnlandedBatch>,
     /// Tasks that wait until a page lands or a record is undone.
@@ -37,12 +39,37 @@ pub(crate) struct UnlandedPages {
     pub(crate) numbers_since: u64,
 }
 
+/// The pages of an extent that have not landed, at least one.
+struct UnlandedExtent {
+    /// The number of the extent's first page.
+    first: PageNumber,
+    /// All pages before this number have landed.
+    from: PageNumber,
+    /// In the order of their numbers. The last one may be open.
+    pages: VecDeque<UnlandedPage>,
+}
+
+/// A page that has not landed.
+pub(crate) struct UnlandedPage {
+    number: PageNumber,
+    /// `None` while it is open.
+    pub(crate) page: Option<Page>,
+    pub(crate) pending: Arc<Pending>,
+}
+
+impl UnlandedExtent {
+    #[inline]
+    fn find(&self, number: PageNumber) -> Option<usize> {
+        self.pages.binary_search_by_key(&number, |page| page.number).ok()
+    }
+}
+
 impl UnlandedPages {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(pages_per_extent: u32) -> Self {
         Self {
-            pages: HashMap::with_hasher(Hasher::with_seed(0)),
+            pages_per_extent,
+            extents: Vec::new(),
             programs: VecDeque::new(),
-            landers: Landers::default(),
             batches: Vec::new(),
             undecided: Vec::new(),
             padded: 0,
@@ -52,62 +79,133 @@ impl UnlandedPages {
 
     /// Returns how many there are, open pages included.
     pub(crate) fn len(&self) -> usize {
-        self.pages.len()
+        self.extents.iter().map(|extent| extent.pages.len()).sum()
+    }
+
+    /// Returns the place of the extent that has page `number`, if it has pages that have not
+    /// landed.
+    #[inline]
+    fn place(&self, number: PageNumber) -> Option<usize> {
+        let has =
+            |extent: &UnlandedExtent| number.0.wrapping_sub(extent.first.0) < self.pages_per_extent;
+        self.extents.iter().position(has)
     }
 
     #[inline]
-    pub(crate) fn get(&self, number: PageNumber) -> Option<&Arc<Pending>> {
-        self.pages.get(&number)
+    pub(crate) fn get(&self, number: PageNumber) -> Option<&UnlandedPage> {
+        let may_have = |extent: &&UnlandedExtent| {
+            number >= extent.from && number.0 - extent.first.0 < self.pages_per_extent
+        };
+        let extent = self.extents.iter().find(may_have)?;
+        Some(&extent.pages[extent.find(number)?])
     }
 
     /// Returns true while the page, or another of the batch that has a record at `address`, has not
     /// landed.
     #[inline]
     pub(crate) fn has(&self, address: Address) -> bool {
-        self.pages.contains_key(&address.page()) || self.batch_of(address).is_some()
+        self.get(address.page()).is_some() || self.batch_of(address).is_some()
     }
 
-    /// Adds an open page.
+    /// Adds an open page of an extent whose first page is `first`.
     #[inline]
-    pub(crate) fn expect(&mut self, number: PageNumber, pending: Arc<Pending>) {
-        let before = self.pages.insert(number, pending);
-        assert!(before.is_none(), "a page is expected once until it has landed");
+    pub(crate) fn expect(&mut self, first: PageNumber, number: PageNumber, pending: Arc<Pending>) {
+        let page = UnlandedPage { number, page: None, pending };
+        let Some(at) = self.place(number) else {
+            self.extents.push(UnlandedExtent { first, from: number, pages: [page].into() });
+            return;
+        };
+        let pages = &mut self.extents[at].pages;
+        let is_next = pages.back().is_none_or(|last| last.number < number);
+        assert!(is_next, "pages of an extent are expected in the order of their numbers");
+        pages.push_back(page);
+    }
+
+    /// Returns the page of this number, the last one that is expected of its extent.
+    #[inline]
+    fn last(&mut self, number: PageNumber) -> &mut UnlandedPage {
+        let last = self.place(number).and_then(|at| self.extents[at].pages.back_mut());
+        let last = last.filter(|last| last.number == number);
+        last.expect("it was expected, and no page after it")
     }
 
     /// Gives an open page another number.
     #[inline]
     pub(crate) fn renumber(&mut self, before: PageNumber, number: PageNumber) {
-        let pending = self.pages.remove(&before).expect("it was expected");
-        self.expect(number, pending);
+        self.last(before).number = number;
+    }
+
+    /// Notes that an open page is closed, with this content.
+    #[inline]
+    pub(crate) fn close(&mut self, number: PageNumber, page: Page) {
+        let last = self.last(number);
+        assert!(last.page.is_none(), "a page is closed once");
+        last.page = Some(page);
+        last.pending.close();
     }
 
     /// Removes a page that has landed or is no longer expected.
     #[inline]
     pub(crate) fn remove(&mut self, number: PageNumber) {
-        let before = self.pages.remove(&number);
-        assert!(before.is_some(), "a page that lands was expected");
+        let place = self.place(number);
+        let place = place.and_then(|at| Some((at, self.extents[at].find(number)?)));
+        assert!(place.is_some(), "a page that lands was expected");
+        if let Some((at, page)) = place {
+            self.extents[at].pages.remove(page);
+            self.note_fewer(at);
+        }
+    }
+
+    /// Removes the first page of an extent if it was closed and has landed. Returns its number in
+    /// the extent, and how it ended; one that has failed stays.
+    pub(crate) fn next_ended(&mut self, first: PageNumber, ends: &Ends) -> Option<Ended> {
+        let at = self.place(first)?;
+        let pages = &mut self.extents[at].pages;
+        let next = pages.front().filter(|next| next.page.is_some())?;
+        let page = next.number.0 - first.0;
+        let result = ends.of(page)?;
+        if result.is_err() {
+            return Some(Ended { page, pending: next.pending.clone(), result });
+        }
+        let UnlandedPage { pending, .. } = pages.pop_front()?;
+        self.note_fewer(at);
+        Some(Ended { page, pending, result })
+    }
+
+    /// Notes that an extent has a page less. Forgets an extent without any.
+    fn note_fewer(&mut self, at: usize) {
+        match self.extents[at].pages.front() {
+            Some(next) => self.extents[at].from = next.number,
+            None => drop(self.extents.swap_remove(at)),
+        }
     }
 
     /// Returns the closed pages in any order.
-    pub(crate) fn closed(&self) -> impl Iterator<Item = &Arc<Pending>> {
-        self.pages.values().filter(|pages| pages.page().is_some())
+    pub(crate) fn closed(&self) -> impl Iterator<Item = (PageNumber, &Arc<Pending>)> {
+        let pages = self.extents.iter().flat_map(|extent| &extent.pages);
+        let closed = pages.filter(|page| page.page.is_some());
+        closed.map(|page| (page.number, &page.pending))
     }
 
     /// Returns the closed pages in the order of their numbers.
     pub(crate) fn closed_in_order(&self) -> Vec<(PageNumber, Arc<Pending>)> {
-        let closed = self.pages.iter().filter(|(_, pages)| pages.page().is_some());
-        let mut closed: Vec<_> = closed.map(|(number, pages)| (*number, pages.clone())).collect();
+        let mut closed: Vec<_> =
+            self.closed().map(|(number, pending)| (number, pending.clone())).collect();
         closed.sort_unstable_by_key(|(number, _)| *number);
         closed
     }
 
-    /// Queues a program. The caller starts a task, which takes one.
-    pub(crate) fn push_program(&mut self, program: Program) {
-        self.programs.push_back(program);
+    /// Queues the program of a closed page. The caller starts a task, which takes one.
+    pub(crate) fn push_program(&mut self, at: PageId) {
+        self.programs.push_back(at);
     }
 
     pub(crate) fn take_program(&mut self) -> Program {
-        self.programs.pop_front().expect("there is one for each task")
+        let at = self.programs.pop_front().expect("there is one for each task");
+        let number = PageNumber::new(at, self.pages_per_extent);
+        let UnlandedPage { page, pending, .. } = self.get(number).expect("it has not landed");
+        let (page, pending) = (page.clone().expect("it is closed"), pending.clone());
+        Program { at, page, pending }
     }
 
     /// Notes a batch whose pages are on their way.

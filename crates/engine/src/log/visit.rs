@@ -1,5 +1,6 @@
 //! Readers of the log: what keeps an extent in use, and the records in memory.
 
+use super::unlanded::UnlandedPage;
 use super::{Log, State};
 use crate::extent::Extent;
 use crate::format::address::{Address, PageNumber};
@@ -145,31 +146,31 @@ impl Log {
         address: Address,
         read: impl FnOnce(&Arc<Pending>, &Header<'_>, &dyn Fn() -> Option<Buf>) -> Option<T>,
     ) -> Option<T> {
-        let pages = state.unlanded.get(address.page())?;
+        let UnlandedPage { page, pending, .. } = state.unlanded.get(address.page())?;
         let offset = self.layout.offset(address);
-        if let Some(page) = pages.page() {
+        if let Some(page) = page {
             let view = PageView::new(self.layout, page)?;
             let header = view.header(offset)?;
-            return read(pages, &header, &|| view.part(&header, self.layout));
+            return read(pending, &header, &|| view.part(&header, self.layout));
         }
-        let filling = state.frontiers.iter().find(|f| Arc::ptr_eq(&f.pending, pages));
+        let filling = state.frontiers.iter().find(|f| Arc::ptr_eq(&f.pending, pending));
         let builder = &filling?.builder;
         let header = builder.header(offset)?;
-        read(pages, &header, &|| Some(builder.part(&header)))
+        read(pending, &header, &|| Some(builder.part(&header)))
     }
 
     /// Returns the part of a long value that begins page `number`, if that page has not landed yet.
     pub(crate) fn unlanded_continuation(&self, number: PageNumber) -> Option<(Arc<Pending>, Buf)> {
         let state = self.state();
-        let pages = state.unlanded.get(number)?;
-        let part = match pages.page() {
+        let UnlandedPage { page, pending, .. } = state.unlanded.get(number)?;
+        let part = match page {
             Some(page) => PageView::new(self.layout, page)?.continuation()?,
             None => {
                 let mut frontiers = state.frontiers.iter();
-                let filling = frontiers.find(|f| Arc::ptr_eq(&f.pending, pages))?;
+                let filling = frontiers.find(|f| Arc::ptr_eq(&f.pending, pending))?;
                 filling.builder.continuation()?
             }
         };
-        Some((pages.clone(), part))
+        Some((pending.clone(), part))
     }
 }

@@ -103,7 +103,7 @@ impl Store {
         self.log.pad(&mut state, Stream::Host);
         self.log.pad(&mut state, Stream::Gc);
         state.unlanded.numbers_since = 0;
-        let pages = state.unlanded.closed().cloned().collect();
+        let pages = state.unlanded.closed().map(|(_, pending)| pending.clone()).collect();
         let deleting = state.copies.deleting().iter();
         let image = Image {
             extents: state.extent_images(),

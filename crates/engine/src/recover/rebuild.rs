@@ -98,9 +98,9 @@ impl Store {
 
     /// Waits until every page that is on its way has landed, or is lost.
     async fn all_landed(&self) {
-        let closed: Vec<_> = self.log.state().unlanded.closed().cloned().collect();
-        for pages in closed {
-            pages.over().await;
+        let closed = self.log.state().unlanded.closed_in_order();
+        for (_, pending) in closed {
+            pending.over().await;
         }
     }
 

@@ -240,7 +240,8 @@ impl Log {
 
     fn expect_page(&self, state: &mut State, extent: ExtentId, page: u32) -> Arc<Pending> {
         let pending = Arc::new(Pending::default());
-        state.unlanded.expect(self.number(extent, page), pending.clone());
+        let (first, number) = (self.number(extent, 0), self.number(extent, page));
+        state.unlanded.expect(first, number, pending.clone());
         state.extents.get(extent).expect_page(page);
         pending
     }
@@ -266,10 +267,10 @@ impl Log {
     /// As [`Self::turn_page`], but never seals: all pages of a record are in one extent.
     fn next_page(self: &Arc<Self>, state: &mut State, stream: Stream) {
         let frontier = frontier(state, stream);
-        let (extent, page, pending) = (frontier.extent, frontier.page(), frontier.pending.clone());
+        let (extent, page) = (frontier.extent, frontier.page());
         let numbers = frontier.builder.numbers();
         let content = self.closed(frontier, page);
-        self.program(state, PageId { extent, page }, stream, pending, content);
+        self.program(state, PageId { extent, page }, stream, numbers, content);
         let next = self.expect_page(state, extent, page + numbers);
         self::frontier(state, stream).next(numbers, next);
     }
@@ -283,7 +284,7 @@ impl Log {
         if !frontier.builder.is_empty() {
             let numbers = frontier.builder.numbers();
             let content = self.closed(&mut frontier, page);
-            self.program(state, PageId { extent, page }, stream, pending, content);
+            self.program(state, PageId { extent, page }, stream, numbers, content);
             page += numbers;
             pending = self.expect_page(state, extent, page);
         }
@@ -300,8 +301,8 @@ impl Log {
             let at = PageId { extent, page };
             let placed = self.place_page(at, true);
             assert_eq!(placed, page, "a place that begins a block is to be had");
-            let numbers = self.numbers_of(&content);
-            self.program(state, at, stream, pending.clone(), content);
+            let numbers = self.layout.numbers(content.spare().len(), content.data_bytes());
+            self.program(state, at, stream, numbers, content);
             if number < last {
                 page += numbers;
                 pending = self.expect_page(state, extent, page);
@@ -336,10 +337,6 @@ impl Log {
         if waits {
             clock::park(Rank::Free, Stage::Batch).await;
         }
-    }
-
-    fn numbers_of(&self, page: &Page) -> u32 {
-        self.layout.numbers(page.spare().len(), page.data_bytes())
     }
 
     /// The page at `at` has not landed, and nothing more is appended to its extent. It is a hole,
@@ -378,8 +375,9 @@ impl Log {
         if frontier.builder.is_empty() {
             self.unexpect_page(state, at.extent, at.page);
         } else {
+            let numbers = frontier.builder.numbers();
             let content = self.closed(&mut frontier, at.page);
-            self.program(state, at, stream, frontier.pending, content);
+            self.program(state, at, stream, numbers, content);
         }
         state.extents.get(at.extent).seal(None);
         frontier.summary.to_bytes()
@@ -391,8 +389,8 @@ impl Log {
         let (first, end) = (of.summary()?, of.pages());
         let mut summary = Vec::new();
         for page in first..end {
-            let pages = state.unlanded.get(self.number(extent, page))?;
-            PageView::new(self.layout, pages.page()?)?.read_summary(&mut summary)?;
+            let page = state.unlanded.get(self.number(extent, page))?.page.as_ref()?;
+            PageView::new(self.layout, page)?.read_summary(&mut summary)?;
         }
         Some(summary)
     }
@@ -402,30 +400,33 @@ impl Log {
         state.extents.get(extent).unexpect_page(page);
     }
 
+    /// Starts the program of a closed page, which takes so many `numbers`.
     fn program(
         self: &Arc<Self>,
         state: &mut State,
         at: PageId,
         stream: Stream,
-        pending: Arc<Pending>,
+        numbers: u32,
         page: Page,
     ) {
-        pending.close(page.clone());
+        state.unlanded.close(self.number(at.extent, at.page), page.clone());
         if stream == Stream::Host {
             state.buffer.begin_page();
         }
-        let numbers = self.numbers_of(&page);
         let extent = state.extents.get(at.extent);
         extent.program_page(at.page + numbers, self.shape.pages_per_extent);
         if stream != Stream::Index {
             state.unlanded.numbers_since += u64::from(numbers);
         }
-        let program = Program { at, stream, pending, page };
-        if let Some(queue) = self.media.as_disk() {
-            return self.land_by_queue(state, queue, program);
+        let Some(disk) = self.media.as_disk() else {
+            state.unlanded.push_program(at);
+            clock::spawn(self.clone().program_next());
+            return;
+        };
+        if let Err(error) = disk.queue(at, page, class_of(stream)) {
+            let log = self.clone();
+            clock::spawn(async move { log.land_refused(at, error) });
         }
-        state.unlanded.push_program(program);
-        clock::spawn(self.clone().program_next());
     }
 
     /// Programs the page that has waited longest, which need not be the page that this task was
@@ -433,7 +434,12 @@ impl Log {
     /// appended in the order of their numbers.
     async fn program_next(self: Arc<Self>) {
         clock::name_task("page program");
-        let Program { at, stream, pending, page } = self.state().unlanded.take_program();
+        let (Program { at, page, pending }, stream) = {
+            let state = &mut *self.state();
+            let program = state.unlanded.take_program();
+            let stream = state.extents.get(program.at.extent).label.stream;
+            (program, stream)
+        };
         pending.begin();
         let result = self.media.append(at, page, class_of(stream)).await;
         self.landed(at, stream, result);

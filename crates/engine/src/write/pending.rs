@@ -1,17 +1,12 @@
 use crate::format::address::Address;
 use base::Nanos;
 use clock::{Rank, Stage, Stages, TaskId};
-use media::Page;
 use smallvec::SmallVec;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A page that is not durable yet, from its first record until its program is over.
 #[derive(Debug, Default)]
-pub(crate) struct Pending {
-    /// The page, once it is closed.
-    page: OnceLock<Page>,
-    state: Mutex<State>,
-}
+pub(crate) struct Pending(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -22,43 +17,31 @@ struct State {
     waiters: SmallVec<[TaskId; 4]>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Landed {
-    /// The reactor of whose clock these times are, if they are of one.
-    home: Option<u32>,
-    closed_at: Nanos,
     at: Nanos,
-    stages: Stages,
+    /// Where the time since the page was closed went. `None`: all of it is the array's.
+    stages: Option<Stages>,
     result: Result<(), media::Error>,
 }
 
 impl State {
-    fn land(&mut self, stages: Stages, result: Result<(), media::Error>) {
-        let (home, closed_at, at) = (self.home, self.closed_at, clock::now());
-        if home.is_some() {
-            assert_eq!(stages.total(), at - closed_at, "a program's stages add up to its time");
-        }
-        self.landed = Some(Landed { home, closed_at, at, stages, result });
+    fn land(&mut self, at: Nanos, stages: Option<Stages>, result: Result<(), media::Error>) {
+        self.landed = Some(Landed { at, stages, result });
         self.waiters.drain(..).for_each(clock::wake);
     }
 }
 
 impl Pending {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Nothing more joins the page; its program starts at this instant.
-    pub(crate) fn close(&self, page: Page) {
+    pub(crate) fn close(&self) {
         let mut state = self.state();
-        (state.home, state.closed_at) = (Some(clock::reactor_id()), clock::now());
-        drop(state);
-        self.page.set(page).expect("a page is closed once");
-    }
-
-    /// Returns the page, unless it is still being filled.
-    pub(crate) fn page(&self) -> Option<&Page> {
-        self.page.get()
+        let (here, now) = clock::reactor_and_time();
+        (state.home, state.closed_at) = (Some(here), now);
     }
 
     /// The current task begins its program.
@@ -70,28 +53,25 @@ impl Pending {
 
     /// Ends the program; `stages` is the time since the page was closed, by stage.
     pub(crate) fn land(&self, stages: Stages, result: Result<(), media::Error>) {
-        self.state().land(stages, result);
+        let (mut state, now) = (self.state(), clock::now());
+        if state.home.is_some() {
+            let took = now - state.closed_at;
+            assert_eq!(stages.total(), took, "a program's stages add up to its time");
+        }
+        state.land(now, Some(stages), result);
     }
 
     /// Ends the program of a page that a disk has queued: all the time since it was closed is the
     /// array's.
     pub(crate) fn land_here(&self, result: Result<(), media::Error>) {
-        let mut stages = Stages::default();
-        let mut state = self.state();
-        state.home = state.home.filter(|home| *home == clock::reactor_id());
-        if state.home.is_some() {
-            stages.add(Stage::Array, clock::now() - state.closed_at);
-        }
-        state.land(stages, result);
-    }
-
-    fn landed(&self) -> Option<Landed> {
-        self.state().landed
+        let (mut state, (here, now)) = (self.state(), clock::reactor_and_time());
+        state.home = state.home.filter(|home| *home == here);
+        state.land(now, None, result);
     }
 
     /// Returns true when its program is over.
     pub(crate) fn has_landed(&self) -> bool {
-        self.landed().is_some()
+        self.state().landed.is_some()
     }
 
     /// Waits until its program is over. The task may hold a latch: programs wait for dies and
@@ -134,25 +114,31 @@ pub(crate) fn outcome(
     pages: &[Arc<Pending>],
     arrival: Nanos,
 ) -> Option<(Result<(), media::Error>, Stages)> {
-    let mut last: Option<Landed> = None;
-    let mut result = Ok(());
-    let mut is_by_one_clock = true;
+    let (here, now) = clock::reactor_and_time();
+    let (mut last, mut result, mut is_by_one_clock) = (Nanos(0), Ok(()), true);
+    let mut spent = Stages::default();
     for page in pages {
-        let landed = page.landed()?;
+        let state = page.state();
+        let landed = state.landed.as_ref()?;
         result = result.and(landed.result);
-        is_by_one_clock &= landed.home == Some(clock::reactor_id());
-        if last.is_none_or(|last| last.at <= landed.at) {
-            last = Some(landed);
+        is_by_one_clock &= state.home == Some(here);
+        if !is_by_one_clock || last > landed.at {
+            continue;
+        }
+        last = landed.at;
+        spent = Stages::default();
+        if state.closed_at >= arrival {
+            match &landed.stages {
+                Some(stages) => spent += stages,
+                None => spent.add(Stage::Array, landed.at - state.closed_at),
+            }
         }
     }
-    let mut spent = Stages::default();
-    let all = clock::now() - arrival;
+    let all = now - arrival;
     if !is_by_one_clock {
+        spent = Stages::default();
         spent.add(Stage::Array, all);
         return Some((result, spent));
-    }
-    if let Some(last) = last.filter(|last| last.closed_at >= arrival) {
-        spent += &last.stages;
     }
     spent.add(Stage::Batch, all - spent.total());
     Some((result, spent))
