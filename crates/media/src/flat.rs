@@ -12,22 +12,19 @@ use std::sync::Arc;
 
 const FLAT: u32 = 1 << 30;
 
-/// The longest value of a flat page: whoever reads one keeps the page for as long as the value, and
-/// longer ones are sent from where they are, to clients that may be slow.
-pub(crate) const VALUE_BYTES_MAX: u32 = 512;
+/// Makes a page of a front and values, one behind the other.
+pub(crate) fn of(spare: &[u8], front: &[u8], values: &[u8]) -> Arc<[u8]> {
+    let len = |bytes: &[u8]| u32::try_from(bytes.len()).expect("a page is far smaller than 2 GiB");
+    let first = if front.is_empty() { values } else { front };
+    let head = [len(spare), len(first) | FLAT].map(u32::to_le_bytes);
+    [head.as_flattened(), spare, front, values].concat().into()
+}
 
 /// `None` if there is no data, or a phantom among them.
 pub(crate) fn flatten(spare: &[u8], data: &[Buf]) -> Option<Arc<[u8]>> {
-    let front_len = data.first()?.len();
-    let data_bytes = data.iter().map(Buf::len).sum::<u32>() as usize;
-    let mut page = Vec::with_capacity(HEAD_BYTES + spare.len() + data_bytes);
-    page.extend_from_slice(&u32::try_from(spare.len()).ok()?.to_le_bytes());
-    page.extend_from_slice(&(front_len | FLAT).to_le_bytes());
-    page.extend_from_slice(spare);
-    for segment in data {
-        page.extend_from_slice(segment.bytes()?);
-    }
-    Some(page.into())
+    let (front, values) = data.split_first()?;
+    let values = values.iter().map(Buf::bytes).collect::<Option<Vec<_>>>()?;
+    Some(of(spare, front.bytes()?, &values.concat()))
 }
 
 /// Whether a page in one piece of memory is one of these.

@@ -36,7 +36,7 @@ enum Laid<'a> {
 struct Scattered {
     /// Where this begins in memory, for [`Page::prefetch`].
     start: [u64; 0],
-    spare: Buf,
+    spare: Spare,
     data: Segments,
     /// Where each segment ends: a page of small values has hundreds.
     ends: SmallVec<[u32; 4]>,
@@ -46,10 +46,64 @@ struct Scattered {
     crc: Option<u32>,
 }
 
+/// The spare bytes of a [`Scattered`] page.
+#[derive(Clone)]
+enum Spare {
+    /// Those of one record.
+    Here {
+        len: u8,
+        bytes: [u8; SPARE_BYTES_HERE],
+    },
+    Elsewhere(Buf),
+}
+
+/// The header of a record with a key of 16 bytes and a date takes 80, its prologue among them.
+const SPARE_BYTES_HERE: usize = 87;
+
+impl Spare {
+    /// Spare bytes in memory of their own.
+    fn of(spare: &[u8]) -> Self {
+        Self::Elsewhere(if spare.is_empty() { Buf::phantom(0, 0) } else { Buf::copy_from(spare) })
+    }
+
+    /// As [`Self::of`], within the page if they are few.
+    #[inline]
+    fn here(spare: &[u8]) -> Self {
+        let mut bytes = [0; SPARE_BYTES_HERE];
+        match (bytes.get_mut(..spare.len()), u8::try_from(spare.len())) {
+            (Some(here), Ok(len)) => {
+                here.copy_from_slice(spare);
+                Self::Here { len, bytes }
+            }
+            _ => Self::of(spare),
+        }
+    }
+
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Here { len, bytes } => &bytes[..usize::from(*len)],
+            Self::Elsewhere(spare) => spare.bytes().unwrap_or_default(),
+        }
+    }
+
+    /// The bytes from `start` on: by reference, if they lie elsewhere.
+    fn from(&self, start: usize) -> Option<Buf> {
+        let rest = self.bytes().get(start..).filter(|rest| !rest.is_empty())?;
+        Some(match self {
+            Self::Here { .. } => Buf::copy_from(rest),
+            Self::Elsewhere(spare) => {
+                let start = u32::try_from(start).expect("a page has far less than 4 GiB");
+                spare.slice(start..spare.len())
+            }
+        })
+    }
+}
+
 impl Scattered {
     #[inline]
     fn spare(&self) -> &[u8] {
-        self.spare.bytes().unwrap_or_default()
+        self.spare.bytes()
     }
 
     /// `len` bytes from `start`, if they are in one segment.
@@ -64,6 +118,17 @@ impl Scattered {
 }
 
 impl Page {
+    /// The longest value of a page in one piece of memory: a reader of one keeps the page for as
+    /// long as the value, and longer ones are sent from where they are, to clients that may be
+    /// slow.
+    pub const FLAT_VALUE_BYTES_MAX: usize = 512;
+
+    /// Makes a page in one piece of memory of spare bytes, a front (or none) and short values, one
+    /// behind the other.
+    pub fn flat(spare: &[u8], front: &[u8], values: &[u8]) -> Self {
+        Self(Repr::OnePiece(flat::of(spare, front, values)))
+    }
+
     /// A page of these spare bytes and this data, in segments from its first byte. What is left of
     /// the page is padding.
     pub fn new(spare: &[u8], data: impl IntoIterator<Item = Buf>) -> Self {
@@ -71,7 +136,7 @@ impl Page {
         if data.iter().all(|segment| segment.bytes().is_none()) {
             return Self(Repr::OnePiece(packed::pack(spare, None, &data)));
         }
-        Self::scattered(spare_of(spare), data, false, None)
+        Self::scattered(Spare::of(spare), data, false, None)
     }
 
     /// As [`Self::new`], of data whose CRC-32C is `crc`: a medium that writes it need not compute
@@ -84,11 +149,12 @@ impl Page {
             !cfg!(debug_assertions) || data.crc32c() == crc,
             "{crc:08x} is the CRC of the data"
         );
-        Self::lone(spare_of(spare), data, Some(crc))
+        Self::lone(Spare::here(spare), data, Some(crc))
     }
 
     /// A page of one segment, which has bytes.
-    fn lone(spare: Buf, data: Buf, crc: Option<u32>) -> Self {
+    #[inline]
+    fn lone(spare: Spare, data: Buf, crc: Option<u32>) -> Self {
         Self(Repr::Scattered(Arc::new(Scattered {
             start: [],
             spare,
@@ -105,13 +171,13 @@ impl Page {
             && one.bytes().is_some()
         {
             let one = data.pop().expect("it is there");
-            return Self::lone(spare, one, None);
+            return Self::lone(Spare::Elsewhere(spare), one, None);
         }
         if data.iter().all(|segment| segment.bytes().is_none()) {
             let spare = spare.bytes().unwrap_or_default();
             return Self(Repr::OnePiece(packed::pack(spare, None, &data)));
         }
-        Self::scattered(spare, data, false, None)
+        Self::scattered(Spare::Elsewhere(spare), data, false, None)
     }
 
     /// The same with a segment of real bytes before the data.
@@ -121,10 +187,10 @@ impl Page {
             return Self(Repr::OnePiece(packed::pack(spare, Some(front), &data)));
         }
         let data = std::iter::once(Buf::copy_from(front)).chain(data).collect();
-        Self::scattered(spare_of(spare), data, true, None)
+        Self::scattered(Spare::of(spare), data, true, None)
     }
 
-    fn scattered(spare: Buf, mut data: Segments, has_front: bool, crc: Option<u32>) -> Self {
+    fn scattered(spare: Spare, mut data: Segments, has_front: bool, crc: Option<u32>) -> Self {
         data.shrink_to_fit();
         let (mut ends, mut end) = (SmallVec::with_capacity(data.len()), 0);
         for segment in &data {
@@ -139,7 +205,7 @@ impl Page {
     pub(crate) fn gathered(self) -> Self {
         let Repr::Scattered(page) = &self.0 else { return self };
         let values = &page.data[usize::from(page.has_front)..];
-        let is_flat = values.iter().all(|value| value.len() <= flat::VALUE_BYTES_MAX);
+        let is_flat = values.iter().all(is_short);
         let flat = is_flat.then(|| flat::flatten(page.spare(), &page.data)).flatten();
         if let Some(bytes) = flat {
             return Self(Repr::OnePiece(bytes));
@@ -221,9 +287,9 @@ impl Page {
             }
             Repr::Scattered(page) => {
                 let len = |len: usize| u32::try_from(len).expect("a page has far less than 4 GiB");
-                let (start, end, front_end) = (len(start), page.spare.len(), len(front_len));
-                let spare = (start < end).then(|| page.spare.slice(start..end));
-                let front_start = start.saturating_sub(end);
+                let spare = page.spare.from(start);
+                let front_start = len(start.saturating_sub(page.spare().len()));
+                let front_end = len(front_len);
                 let front = page.data.first().filter(|_| front_start < front_end);
                 [spare, front.map(|front| front.slice(front_start..front_end))]
             }
@@ -329,9 +395,8 @@ impl Page {
     }
 }
 
-/// Spare bytes in memory of their own.
-fn spare_of(spare: &[u8]) -> Buf {
-    if spare.is_empty() { Buf::phantom(0, 0) } else { Buf::copy_from(spare) }
+fn is_short(part: &Buf) -> bool {
+    part.len() as usize <= Page::FLAT_VALUE_BYTES_MAX
 }
 
 /// Whether a short segment keeps far more memory than its own, as a part of a page does.
@@ -339,7 +404,7 @@ fn keeps_more(part: &Buf) -> bool {
     const TIMES: usize = 2;
     const SPARED_BYTES: usize = 128;
     let len = part.len();
-    len <= flat::VALUE_BYTES_MAX && part.held_bytes() > TIMES * len as usize + SPARED_BYTES
+    is_short(part) && part.held_bytes() > TIMES * len as usize + SPARED_BYTES
 }
 
 impl fmt::Debug for Page {

@@ -12,13 +12,23 @@ pub(crate) struct PageBuilder {
     front: Vec<u8>,
     continuation: Option<Buf>,
     /// Values, each with its first byte among all of them: in rising order.
-    values: Vec<(u32, Buf)>,
+    values: Vec<(u32, Value)>,
     value_bytes: u32,
+    /// The bytes of all short values.
+    short: Vec<u8>,
     records: u32,
     /// Headers have the CRC-32C of their values' bytes, or 0.
     has_crcs: bool,
     /// That of the first value.
     crc: Option<u32>,
+}
+
+/// The value of a record, or the first part of a long one.
+#[derive(Debug)]
+enum Value {
+    /// The number of its first byte among those of all short values, and its length.
+    Short(u32, u32),
+    Long(Buf),
 }
 
 impl PageBuilder {
@@ -30,6 +40,7 @@ impl PageBuilder {
             continuation: None,
             values: Vec::new(),
             value_bytes: 0,
+            short: Vec::new(),
             records: 0,
             has_crcs: false,
             crc: None,
@@ -65,6 +76,7 @@ impl PageBuilder {
         let home = if self.layout.spare_bytes == 0 { &mut self.front } else { &mut self.spare };
         home.resize(PROLOGUE_BYTES, 0);
         self.values.clear();
+        self.short.clear();
         (self.continuation, self.crc) = (None, None);
         (self.value_bytes, self.records) = (0, 0);
     }
@@ -120,7 +132,7 @@ impl PageBuilder {
     }
 
     /// Adds a record, or the first part of a long one, and returns its header's offset.
-    pub(crate) fn push(&mut self, mut header: Header<'_>, part: Buf) -> usize {
+    pub(crate) fn push(&mut self, mut header: Header<'_>, part: &Buf) -> usize {
         assert!(self.fits(header.len(), part.len()), "the page has room for the record");
         header.value_offset = u16::try_from(self.value_bytes).expect("a page with room has less");
         let offset = if self.goes_to_spare(header.len()) {
@@ -140,9 +152,23 @@ impl PageBuilder {
         self.value_bytes += part.len();
         self.records += 1;
         if part.len() > 0 {
-            self.values.push((start, part));
+            let value = self.taken(part);
+            self.values.push((start, value));
         }
         offset
+    }
+
+    /// Copies a short value, and keeps a long one by reference.
+    #[inline]
+    fn taken(&mut self, part: &Buf) -> Value {
+        match part.bytes().filter(|bytes| bytes.len() <= Page::FLAT_VALUE_BYTES_MAX) {
+            Some(bytes) => {
+                let start = len32(&self.short);
+                self.short.extend_from_slice(bytes);
+                Value::Short(start, part.len())
+            }
+            None => Value::Long(part.clone()),
+        }
     }
 
     /// The bytes from `offset` on of the headers.
@@ -158,13 +184,18 @@ impl PageBuilder {
         Header::decode_vouched(self.headers(offset)?)
     }
 
-    /// Returns the part of a header's value on this page.
+    /// Returns the part of a header's value on this page. An empty value begins where the next one
+    /// does.
     pub(crate) fn part(&self, header: &Header<'_>) -> Buf {
         let at = self.values.binary_search_by_key(&header.value_offset.into(), |(start, _)| *start);
-        at.map_or(Buf::phantom(0, 0), |at| {
-            let value = &self.values[at].1;
-            value.slice(0..value.len().min(header.value_len))
-        })
+        match at.map(|at| &self.values[at].1) {
+            Ok(Value::Short(start, len)) => {
+                let value = &self.short[*start as usize..][..*len as usize];
+                Buf::copy_from(&value[..value.len().min(header.value_len as usize)])
+            }
+            Ok(Value::Long(value)) => value.slice(0..value.len().min(header.value_len)),
+            Err(_) => Buf::phantom(0, 0),
+        }
     }
 
     /// Releases the memory of the value of the record at `offset`, which is dead. The record keeps
@@ -175,9 +206,10 @@ impl PageBuilder {
         let (start, len) = (u32::from(header.value_offset), header.value_len);
         let at = self.values.binary_search_by_key(&start, |(start, _)| *start);
         if let Ok(at) = at
-            && self.values[at].1.len() == len
+            && let Value::Long(value) = &mut self.values[at].1
+            && value.len() == len
         {
-            self.values[at].1 = Buf::phantom(len, 0);
+            *value = Buf::phantom(len, 0);
         }
     }
 
@@ -198,8 +230,12 @@ impl PageBuilder {
         };
         let home = if self.spare.is_empty() { &mut self.front } else { &mut self.spare };
         home[..PROLOGUE_BYTES].copy_from_slice(&prologue.encode());
+        let (lists, is_frame) = (self.records > 0, self.layout.frames.is_some());
+        if lists && is_frame {
+            summary.add_copy(&self.spare);
+        }
         let content = gathered(self.content());
-        if self.records > 0 {
+        if lists && !is_frame {
             summary.add(&content, self.front.len());
         }
         self.clear();
@@ -207,18 +243,27 @@ impl PageBuilder {
     }
 
     fn content(&mut self) -> Page {
-        let (crc, is_alone) = (self.crc, self.values.len() == 1 && self.continuation.is_none());
-        if let Some((_, value)) = self.values.pop_if(|_| is_alone && self.front.is_empty()) {
-            return match crc {
+        let (count, continues) = (self.values.len(), self.continuation.is_some());
+        if count > 1 && !continues && len32(&self.short) == self.value_bytes {
+            return Page::flat(&self.spare, &self.front, &self.short);
+        }
+        let is_empty = self.short.is_empty();
+        let short = if is_empty { Buf::phantom(0, 0) } else { Buf::copy_from(&self.short) };
+        let mut values = self.values.drain(..).map(|(_, value)| match value {
+            Value::Short(start, len) => short.slice(start..start + len),
+            Value::Long(value) => value,
+        });
+        if count == 1
+            && !continues
+            && self.front.is_empty()
+            && let Some(value) = values.next()
+        {
+            return match self.crc {
                 Some(crc) => Page::with_crc(&self.spare, value, crc),
                 None => Page::new(&self.spare, [value]),
             };
         }
-        let data = self
-            .continuation
-            .take()
-            .into_iter()
-            .chain(self.values.drain(..).map(|(_, value)| value));
+        let data = self.continuation.take().into_iter().chain(values);
         if self.front.is_empty() {
             Page::new(&self.spare, data)
         } else {
@@ -236,9 +281,8 @@ mod tests {
     use crate::key_space::TableId;
     use media::Shape;
 
-    fn closed(builder: PageBuilder, value_crc: u32) -> Page {
-        let mut builder = builder;
-        let header = Header {
+    fn header(value_crc: u32) -> Header<'static> {
+        Header {
             sequence: Sequence(1),
             kind: Kind::Value,
             table: TableId { space: KeySpaceId(1), generation: 3 },
@@ -248,8 +292,12 @@ mod tests {
             expires: None,
             batch: InBatch::default(),
             key: b"key",
-        };
-        builder.push(header, value());
+        }
+    }
+
+    fn closed(builder: PageBuilder, value_crc: u32) -> Page {
+        let mut builder = builder;
+        builder.push(header(value_crc), &value());
         builder.close(0, &mut Summary::default(), |page| page)
     }
 
@@ -281,6 +329,27 @@ mod tests {
             let view = PageView::new(builder().layout, &page).expect("a whole prologue");
             assert_eq!((view.values_start(), page.data_bytes()), (0, 500));
             assert_eq!(page.data_at(0, 500).unwrap().bytes(), value().bytes());
+        }
+    }
+
+    #[test]
+    fn values_of_an_open_page_are_those_of_the_closed_one() {
+        let mut builder = builder();
+        let lens = [0_usize, 7, 0, 0, 500, 600, 0, 512, 513, 0];
+        let values = lens.map(|len| Buf::copy_from(&vec![len.to_le_bytes()[0]; len]));
+        let offsets = values.each_ref().map(|value| {
+            let header = Header { value_len: value.len(), ..header(0) };
+            builder.push(header, value)
+        });
+        let found = offsets.map(|offset| builder.part(&builder.header(offset).unwrap()));
+        let (layout, page) =
+            (builder.layout, builder.close(0, &mut Summary::default(), |page| page));
+        let view = PageView::new(layout, &page).expect("a whole prologue");
+        for ((value, offset), found) in values.iter().zip(offsets).zip(found) {
+            let header = view.header(offset).unwrap();
+            let closed = view.part(&header, layout).unwrap();
+            let bytes = |value: &Buf| value.bytes().unwrap_or_default().to_vec();
+            assert_eq!((bytes(&found), bytes(&closed)), (bytes(value), bytes(value)));
         }
     }
 

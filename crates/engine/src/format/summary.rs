@@ -22,16 +22,25 @@ pub(crate) fn len32(bytes: &[u8]) -> u32 {
     u32::try_from(bytes.len()).expect("a page is far smaller than 4 GiB")
 }
 
-/// The summary of an extent that is being filled, in parts of its pages.
+/// Bytes of copied entries in one piece of memory.
+const COPIED_BYTES: usize = 4_096;
+
+/// The summary of an extent that is being filled.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Summary {
+    /// Parts of pages, or copies of them.
     entries: Vec<Buf>,
     len: u32,
+    /// Of `entries`.
     crc: u32,
+    /// The last copies, which follow `entries`. A saved state has none.
+    #[serde(skip)]
+    last: Vec<u8>,
 }
 
 impl Summary {
-    /// Adds the entry of a page of records, with `front_len` bytes of headers at its front.
+    /// Adds the entry of a page of records, with `front_len` bytes of headers at its front, by
+    /// reference: for media that keep the page in memory.
     pub(crate) fn add(&mut self, page: &Page, front_len: usize) {
         for part in page.headers(PROLOGUE_ENTRY, front_len) {
             self.len += part.len();
@@ -40,11 +49,32 @@ impl Summary {
         }
     }
 
+    /// Adds a copy of the entry of a page of records with these spare bytes and no front: for
+    /// media that do not keep the page in memory.
+    pub(crate) fn add_copy(&mut self, spare: &[u8]) {
+        let entry = &spare[PROLOGUE_ENTRY..];
+        if self.last.len() + entry.len() > COPIED_BYTES {
+            self.end_copies();
+        }
+        self.len += len32(entry);
+        self.last.extend_from_slice(entry);
+    }
+
+    fn end_copies(&mut self) {
+        if !self.last.is_empty() {
+            self.crc = crc32c_append(self.crc, &self.last);
+            self.entries.push(Buf::copy_from(&self.last));
+            self.last.clear();
+        }
+    }
+
     /// A copy of what there is up to now.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = [self.len.to_le_bytes(), self.crc.to_le_bytes()].concat();
+        let crc = crc32c_append(self.crc, &self.last);
+        let mut bytes = [self.len.to_le_bytes(), crc.to_le_bytes()].concat();
         let entries = self.entries.iter().filter_map(Buf::bytes);
         entries.for_each(|entry| bytes.extend_from_slice(entry));
+        bytes.extend_from_slice(&self.last);
         bytes
     }
 
@@ -56,7 +86,8 @@ impl Summary {
     /// Cuts the summary into pages, the first of which is number `page` of the extent and begins a
     /// block where pages are frames. Each says in
     /// its prologue which of them it is. An empty summary has none.
-    pub(crate) fn into_pages(self, layout: Layout, mut page: u32) -> Vec<Page> {
+    pub(crate) fn into_pages(mut self, layout: Layout, mut page: u32) -> Vec<Page> {
+        self.end_copies();
         if self.entries.is_empty() {
             return Vec::new();
         }
@@ -269,7 +300,7 @@ mod tests {
                     batch: InBatch::default(),
                     key: &key,
                 };
-                builder.push(header, value(10));
+                builder.push(header, &value(10));
                 pushed.push((page, key));
             }
             builder.close(page, &mut summary, &gathered)
@@ -322,6 +353,27 @@ mod tests {
         let own: Vec<_> = pages[..2].iter().map(|page| &page.spare()[PROLOGUE_ENTRY..]).collect();
         assert_eq!(entries, own);
         assert!(entries.iter().zip(&own).all(|(entry, own)| entry.as_ptr() == own.as_ptr()));
+    }
+
+    #[test]
+    fn copied_headers_make_the_same_summary() {
+        let layout = layout(1_000);
+        let (pages, referred, _) = pages(layout, 60);
+        let mut copied = Summary::default();
+        for page in pages.chunks(3).flat_map(|pages| &pages[..2]) {
+            copied.add_copy(page.spare());
+        }
+        assert_eq!(copied.to_bytes(), referred.to_bytes());
+        assert!((2..10).contains(&copied.entries.len()), "they are in few pieces");
+        let read = |summary: Summary| {
+            let mut read = Vec::new();
+            for page in summary.into_pages(layout, 60) {
+                let view = PageView::new(layout, &page).expect("a whole prologue");
+                view.read_summary(&mut read).expect("a summary is bytes");
+            }
+            read
+        };
+        assert_eq!(read(copied), read(referred));
     }
 
     #[test]

@@ -38,7 +38,7 @@ impl Log {
         if on_one_page {
             let mut pages = SmallVec::new();
             self.note_page(state, stream, &mut pages);
-            let address = self.push(state, stream, header, record.value.clone());
+            let address = self.push(state, stream, header, record.value);
             // No other record joins this page. The cleaner's pages are programmed together, so its
             // page waits for the next one.
             if self.layout.is_alone(record.value.len()) && stream != Stream::Gc {
@@ -69,7 +69,7 @@ impl Log {
     }
 
     /// Adds a record, or its first part, to the stream's open page.
-    fn push(&self, state: &mut State, stream: Stream, header: Header<'_>, part: Buf) -> Address {
+    fn push(&self, state: &mut State, stream: Stream, header: Header<'_>, part: &Buf) -> Address {
         if frontier(state, stream).builder.is_empty() {
             self.place(state, stream, self.layout.is_alone(part.len()));
         }
@@ -109,7 +109,7 @@ impl Log {
         let mut done = room.expect("room was made for the header").min(value.len());
         let mut pages = SmallVec::new();
         self.note_page(state, stream, &mut pages);
-        let address = self.push(state, stream, header, value.slice(0..done));
+        let address = self.push(state, stream, header, &value.slice(0..done));
         while done < value.len() {
             self.next_page(state, stream);
             let part = value.slice(done..value.len().min(done + self.layout.bare_room()));
