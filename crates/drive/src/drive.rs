@@ -7,7 +7,7 @@ use crate::origin::{Opening, Origin};
 use base::BufPool;
 use clock::Class;
 use media::{Blocks, Error, ExtentId, Landings, Segments, Shape, cut_out};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 /// Bytes of freed buffers of each size kept for later writes: as much as one extent's writes need.
 const POOL_BYTES: usize = 4 << 20;
@@ -24,6 +24,8 @@ pub(crate) struct Drive {
     pub(crate) shape: Shape,
     /// Memory for what is written beside values.
     pub(crate) pool: BufPool,
+    /// Why nothing more is written, once that is so.
+    ended: OnceLock<Error>,
     state: Mutex<State>,
 }
 
@@ -34,8 +36,6 @@ pub(crate) struct State {
     pub(crate) ledger: Ledger,
     /// Free extents in whose places old copies were found.
     pub(crate) outdated: Vec<ExtentId>,
-    /// Why nothing more is written.
-    pub(crate) ended: Option<Error>,
     /// The log that is told how its pages end.
     pub(crate) log: Option<Weak<dyn Landings>>,
 }
@@ -53,13 +53,23 @@ impl Drive {
             flushes: Flushes::default(),
             ledger: Ledger::default(),
             outdated: Vec::new(),
-            ended: None,
             log: None,
         };
         let sizes = [layout.unit_bytes, layout.block_bytes];
         assert!(sizes.iter().all(|size| size.is_power_of_two()), "{layout:?} is cut by shifts");
         let (shape, pool, state) = (layout.shape(0), BufPool::new(POOL_BYTES), Mutex::new(state));
-        Self { blocks, layout, secret, mount, durability, shape, pool, state }
+        let ended = OnceLock::new();
+        Self { blocks, layout, secret, mount, durability, shape, pool, ended, state }
+    }
+
+    /// Writes nothing more, and fails with `error` where it would, or with an earlier error.
+    pub(crate) fn end_writing(&self, error: Error) {
+        self.ended.get_or_init(|| error);
+    }
+
+    /// The error with which everything ends that would write, if there is one.
+    pub(crate) fn writable(&self) -> Result<(), Error> {
+        self.ended.get().map_or(Ok(()), |error| Err(*error))
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -100,12 +110,5 @@ impl Drive {
     /// The power of two that a block's bytes are.
     const fn block_shift(&self) -> u32 {
         self.layout.block_bytes.trailing_zeros()
-    }
-}
-
-impl State {
-    /// The error with which everything ends that would write, if there is one.
-    pub(crate) fn writable(&self) -> Result<(), Error> {
-        self.ended.map_or(Ok(()), Err)
     }
 }

@@ -23,8 +23,8 @@ impl Drive {
         self.expect_nothing(extent);
         self.landed(extent, end).await?;
         let flushed = {
+            self.writable()?;
             let mut state = self.state();
-            state.writable()?;
             let (_, used) = state.extents.used(extent);
             used.tail.as_ref().expect("an extent ends once").flushed()
         };
@@ -76,8 +76,8 @@ impl Drive {
         class: Class,
     ) -> Result<(), Error> {
         let (count, is_untouched) = {
+            self.writable()?;
             let mut state = self.state();
-            state.writable()?;
             let (opening, used) = state.extents.used(extent);
             let is_idle = used.tail.as_ref().is_none_or(|tail| tail.is_idle());
             assert!(is_idle, "nothing is appended to extent {} while it is reset", extent.0);

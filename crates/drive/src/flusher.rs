@@ -70,8 +70,8 @@ impl Drive {
     /// See [`media::Media::flush`].
     pub(crate) async fn flush(self: &Arc<Self>) -> Result<(), Error> {
         let is_needless = {
+            self.writable()?;
             let state = self.state();
-            state.writable()?;
             self.durability != Durability::EverySecond || state.flushes.is_clean()
         };
         if is_needless { Ok(()) } else { self.flushed().await }
@@ -80,19 +80,18 @@ impl Drive {
     /// Waits until a flush has ended that begins after this, where the disk needs one.
     pub(crate) async fn flushed(self: &Arc<Self>) -> Result<(), Error> {
         if self.durability == Durability::Capacitor {
-            return self.state().writable();
+            return self.writable();
         }
         let number = {
+            self.writable()?;
             let mut state = self.state();
-            state.writable()?;
             let number = state.flushes.begun + 1;
             state.flushes.waiters.push((number, clock::current()));
             self.want_flush(&mut state.flushes);
             number
         };
         clock::park(Rank::Array, Stage::Array).await;
-        let state = self.state();
-        if state.flushes.done >= number { Ok(()) } else { state.writable() }
+        if self.state().flushes.done >= number { Ok(()) } else { self.writable() }
     }
 
     async fn flush_while_wanted(self: Arc<Self>) {
@@ -121,13 +120,13 @@ impl Drive {
             Ok(()) => self.note_flushed(state, flushed),
             // What was written may be lost though a later flush succeeds: kernels tell only once.
             Err(error) => {
-                state.ended.get_or_insert(error);
+                self.end_writing(error);
                 state.flushes.is_wanted = false;
                 let fail = |tail: &mut Tail| tail.fail(tail.landed(self.durability), error);
                 state.extents.each_tail(fail)
             }
         };
-        let (done, has_ended) = (state.flushes.done, state.ended.is_some());
+        let (done, has_ended) = (state.flushes.done, self.writable().is_err());
         state.flushes.waiters.retain(|(number, task)| {
             let goes_on = *number <= done || has_ended;
             if goes_on {

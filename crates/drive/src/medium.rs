@@ -81,7 +81,7 @@ impl Medium {
         let superblock = format::probe(&*blocks).await?;
         let drive = Arc::new(superblock.drive(blocks, Durability::Group)?);
         drive.find_all().await;
-        drive.state().ended = Some(Error::ReadOnly);
+        drive.end_writing(Error::ReadOnly);
         Ok(Self { drive, info: superblock.info() })
     }
 
@@ -100,7 +100,7 @@ impl Medium {
         }
         self.drive.ledger_written().await;
         self.drive.blocks.flush().await?;
-        self.drive.state().ended = Some(Error::ReadOnly);
+        self.drive.end_writing(Error::ReadOnly);
         Ok(())
     }
 
@@ -190,13 +190,12 @@ impl Media for Medium {
     }
 
     fn writable(&self) -> Result<(), Error> {
-        self.drive.state().writable()
+        self.drive.writable()
     }
 
     fn open(&self, label: Label) -> Result<ExtentId, Error> {
-        let mut state = self.drive.state();
-        state.writable()?;
-        state.extents.open(self.drive.mount, label)
+        self.drive.writable()?;
+        self.drive.state().extents.open(self.drive.mount, label)
     }
 
     fn append(&self, at: PageId, page: Page, class: Class) -> LocalFuture<'_, Result<(), Error>> {

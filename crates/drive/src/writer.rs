@@ -43,8 +43,8 @@ impl Drive {
         assert!(spare_len <= shape.spare_bytes as usize, "{at} fits its spare area");
         let spare_len = u32::try_from(spare_len).expect("it fits the spare area");
         let units = shape.numbers(spare_len, data_len);
+        self.writable()?;
         let mut state = self.state();
-        state.writable()?;
         let (opening, used) = state.extents.used(at.extent);
         let tail = used.tail.as_mut().unwrap_or_else(|| panic!("extent {} is sealed", at.extent.0));
         let place = tail.next_place().unwrap_or(used.end);
@@ -197,7 +197,7 @@ impl Drive {
         let tail = state.extents.tail(extent, opening).expect("it is appended to while it writes");
         tail.wrote(first, result);
         let written = tail.written();
-        if written > tail.flushed() && state.ended.is_none() {
+        if written > tail.flushed() && self.writable().is_ok() {
             state.flushes.note_written(extent, opening, written);
             if self.durability == Durability::Group {
                 self.want_flush(&mut state.flushes);
