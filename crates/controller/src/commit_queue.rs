@@ -7,7 +7,7 @@ use crate::namespace::{Namespace, NamespaceInUse};
 use crate::status::status_of;
 use base::Nanos;
 use clock::{Stage, Stages};
-use engine::{Error, Landing, Store, Stored};
+use engine::{Durable, Error, Landing, Store, Stored};
 use media::ExtentId;
 use spec::Status;
 use std::cell::RefCell;
@@ -72,78 +72,55 @@ impl<C> CommitQueue<C> {
         }
     }
 
-    /// Takes the next Store of `extent`. Forgets the extent if there is none.
+    /// Takes the next Store of `extent`, with what `landed` returns of it. Forgets the extent if
+    /// there is none.
     #[inline]
-    fn next(&self, extent: Option<ExtentId>) -> Option<Commit<C>> {
+    fn next<T>(
+        &self,
+        extent: Option<ExtentId>,
+        landed: impl FnOnce(&Commit<C>) -> T,
+    ) -> Option<(Commit<C>, T)> {
         let mut all = self.0.borrow_mut();
         let at = all.iter().position(|commits| commits.extent == extent);
         let at = at.expect("it is there until its task ends");
-        let next = all[at].waiting.pop_front();
-        if next.is_none() {
+        let Some(next) = all[at].waiting.front() else {
             all.swap_remove(at);
-        }
-        next
+            return None;
+        };
+        let landed = landed(next);
+        Some((all[at].waiting.pop_front()?, landed))
     }
 }
 
 /// Answers the Stores of an extent, each after those before it, until none is left.
 async fn answer_all<Q: HasCommits>(queue: Rc<Q>, extent: Option<ExtentId>) {
     clock::name_task("commit queue");
+    let landed = |commit: &Commit<_>| try_landed(queue.device(), commit);
     let mut answered = 0_u32;
-    while let Some(mut commit) = answer_landed(&*queue, extent, &mut answered) {
+    while let Some((commit, mut durable)) = queue.commit_queue().next(extent, landed) {
+        if durable.is_none() {
+            queue.device().inside(commit.landing.is_over()).await;
+            durable = landed(&commit);
+        }
+        match durable {
+            Some(Durable { stored, spent }) => {
+                queue.answer_store(commit.command, done(Ok(stored)), &spent);
+            }
+            // A Store behind it may be what its undo waits for.
+            None => drop(clock::spawn(answer_failed(queue.clone(), commit))),
+        }
+        answered += 1;
         if answered.is_multiple_of(ANSWERS_A_TURN) {
             clock::give_way().await;
-            match try_answer(&*queue, commit) {
-                Ok(()) => continue,
-                Err(waiting) => commit = waiting,
-            }
-        }
-        queue.device().inside(commit.landing.is_over()).await;
-        if let Err(failed) = try_answer(&*queue, commit) {
-            // A Store behind it may be what its undo waits for.
-            clock::spawn(answer_failed(queue.clone(), failed));
         }
     }
 }
 
-/// Answers Stores that have landed, until other tasks have their turn. Returns the next Store, if
-/// there is one, and adds to `answered`.
-fn answer_landed<Q: HasCommits>(
-    queue: &Q,
-    extent: Option<ExtentId>,
-    answered: &mut u32,
-) -> Option<Commit<Q::Command>> {
-    while let Some(commit) = queue.commit_queue().next(extent) {
-        *answered += 1;
-        if answered.is_multiple_of(ANSWERS_A_TURN) {
-            return Some(commit);
-        }
-        if let Err(waiting) = try_answer(queue, commit) {
-            return Some(waiting);
-        }
-    }
-    None
-}
-
-/// Answers a Store that has landed, or returns it.
+/// Returns the end of a Store that has landed.
 #[inline]
-#[expect(clippy::result_large_err, reason = "it is moved back to where it was")]
-fn try_answer<Q: HasCommits>(
-    queue: &Q,
-    commit: Commit<Q::Command>,
-) -> Result<(), Commit<Q::Command>> {
-    let Commit { namespace, landing, began, command } = commit;
-    let landed = {
-        let _inside = queue.device().enter();
-        store_of(&namespace).try_landed(landing, began)
-    };
-    match landed {
-        Ok(durable) => {
-            queue.answer_store(command, done(Ok(durable.stored)), &durable.spent);
-            Ok(())
-        }
-        Err(landing) => Err(Commit { namespace, landing, began, command }),
-    }
+fn try_landed<C>(device: &Controller, commit: &Commit<C>) -> Option<Durable> {
+    let _inside = device.enter();
+    store_of(&commit.namespace).try_landed(&commit.landing, commit.began)
 }
 
 /// Answers a Store whose record did not land, after it is undone.

@@ -97,22 +97,21 @@ pub struct Durable {
 }
 
 impl Store {
-    /// Returns the end of a write of one value if that has landed, or gives `landing` back if not:
-    /// then [`Self::landed`] waits, or undoes the write. The caller has waited since `arrival`.
-    #[expect(clippy::result_large_err, reason = "it is moved back to where it was")]
-    pub fn try_landed(&self, landing: Landing, arrival: Nanos) -> Result<Durable, Landing> {
+    /// Returns the end of a write of one value if that has landed. If it has not, or is another
+    /// write, [`Self::landed`] waits, or undoes it. The caller has waited since `arrival`.
+    pub fn try_landed(&self, landing: &Landing, arrival: Nanos) -> Option<Durable> {
         let [Landed { kept: Some(kept), value: Some(_), .. }] = &landing.members[..] else {
-            return Err(landing);
+            return None;
         };
-        match outcome(&kept.at.pages, arrival) {
+        let (result, spent) = match outcome(&kept.at.pages, arrival) {
             None if Sabotage::AnswerBeforeData.is_on() => {
                 let mut spent = Stages::default();
                 spent.add(Stage::Batch, clock::now() - arrival);
-                Ok(Durable { stored: landing.stored, spent })
+                (Ok(()), spent)
             }
-            Some((Ok(()), spent)) => Ok(Durable { stored: landing.stored, spent }),
-            _ => Err(landing),
-        }
+            outcome => outcome?,
+        };
+        result.is_ok().then_some(Durable { stored: landing.stored, spent })
     }
 
     /// Waits until a write is durable, in the mode that [`Ack`] names, and says whether it took the

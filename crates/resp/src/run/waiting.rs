@@ -70,9 +70,9 @@ impl Caller {
         let mut landed = Vec::with_capacity(landing.len());
         for (index, step, landing) in landing.into_iter().rev() {
             let store = self.door.store();
-            let stored = match store.try_landed(landing, clock::now()) {
-                Ok(durable) => Ok(durable.stored),
-                Err(landing) => store.landed(landing).await,
+            let stored = match store.try_landed(&landing, clock::now()) {
+                Some(durable) => Ok(durable.stored),
+                None => store.landed(landing).await,
             };
             landed.push((index, step, stored));
         }
