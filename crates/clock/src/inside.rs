@@ -49,6 +49,11 @@ impl Drop for Inside<'_> {
     }
 }
 
+/// Returns whether the task being polled is inside a monitor.
+pub fn is_inside() -> bool {
+    with(|schedule| schedule.is_inside)
+}
+
 /// Wraps `future`, the body of a new task, so that it runs in the current task's monitor.
 #[inline]
 pub(crate) fn in_its_place(future: impl Future<Output = ()> + 'static) -> LocalFuture<'static, ()> {

@@ -84,7 +84,7 @@ pub use arrival::{CatchUp, catch_up, give_way};
 pub use charge::{Code, CodeCosts, Cores};
 pub use class::Class;
 pub use gate::{Closed, Gate};
-pub use inside::Inside;
+pub use inside::{Inside, is_inside};
 pub use join::{join_all, join_at_once};
 pub use monitor::Monitor;
 pub use notify::Notify;

@@ -58,16 +58,25 @@ impl<C> Default for CommitQueue<C> {
 }
 
 impl<C> CommitQueue<C> {
-    /// Adds a Store to the commit queue of `queue`, which is this one.
+    /// Adds a Store to the commit queue of `queue`, which is this one. Returns the task that
+    /// answers the Stores of its extent, if there is none yet: the caller spawns it, outside of
+    /// the monitor.
     #[inline]
-    pub(crate) fn push<Q: HasCommits<Command = C>>(&self, queue: &Rc<Q>, commit: Commit<C>) {
+    pub(crate) fn push<Q: HasCommits<Command = C>>(
+        &self,
+        queue: &Rc<Q>,
+        commit: Commit<C>,
+    ) -> Option<impl Future<Output = ()> + use<Q, C>> {
         let extent = commit.landing.extent();
         let mut all = self.0.borrow_mut();
         match all.iter_mut().find(|commits| commits.extent == extent) {
-            Some(commits) => commits.waiting.push_back(commit),
+            Some(commits) => {
+                commits.waiting.push_back(commit);
+                None
+            }
             None => {
                 all.push(Commits { extent, waiting: VecDeque::from([commit]) });
-                clock::spawn(answer_all(queue.clone(), extent));
+                Some(answer_all(queue.clone(), extent))
             }
         }
     }
@@ -95,7 +104,9 @@ impl<C> CommitQueue<C> {
 /// Answers the Stores of an extent, each after those before it, until none is left.
 async fn answer_all<Q: HasCommits>(queue: Rc<Q>, extent: Option<ExtentId>) {
     clock::name_task("commit queue");
-    let landed = |commit: &Commit<_>| try_landed(queue.device(), commit);
+    // It takes the locks of pages one after the other, so it needs no monitor.
+    let landed =
+        |commit: &Commit<_>| store_of(&commit.namespace).try_landed(&commit.landing, commit.began);
     let mut answered = 0_u32;
     while let Some((commit, mut durable)) = queue.commit_queue().next(extent, landed) {
         if durable.is_none() {
@@ -114,13 +125,6 @@ async fn answer_all<Q: HasCommits>(queue: Rc<Q>, extent: Option<ExtentId>) {
             clock::give_way().await;
         }
     }
-}
-
-/// Returns the end of a Store that has landed.
-#[inline]
-fn try_landed<C>(device: &Controller, commit: &Commit<C>) -> Option<Durable> {
-    let _inside = device.enter();
-    store_of(&commit.namespace).try_landed(&commit.landing, commit.began)
 }
 
 /// Answers a Store whose record did not land, after it is undone.

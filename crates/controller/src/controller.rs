@@ -55,6 +55,27 @@ struct Common {
     kv: Option<Arc<Store>>,
 }
 
+/// Enters the monitor for parts of a poll, and stays inside from one to the next. A task that is
+/// spawned inside runs inside: so callers leave before they spawn one, or answer a host.
+pub(crate) struct Visitor<'a> {
+    device: &'a Controller,
+    inside: Option<Inside<'a>>,
+}
+
+impl Visitor<'_> {
+    #[inline]
+    pub(crate) fn enter(&mut self) {
+        if self.inside.is_none() {
+            self.inside = self.device.enter();
+        }
+    }
+
+    #[inline]
+    pub(crate) fn leave(&mut self) {
+        self.inside = None;
+    }
+}
+
 impl Controller {
     /// Creates a controller of `namespaces`, in the order of their ids from 1.
     pub fn new(namespaces: Vec<Namespace>, config: Config) -> Arc<Self> {
@@ -184,8 +205,14 @@ impl Controller {
 
     /// Enters the monitor until the guard drops, within one poll of a task.
     #[inline]
-    pub(crate) fn enter(&self) -> Option<Inside<'_>> {
+    fn enter(&self) -> Option<Inside<'_>> {
         self.monitor.as_ref().map(Monitor::inside)
+    }
+
+    /// Returns a visitor of the monitor, outside of it.
+    #[inline]
+    pub(crate) const fn visitor(&self) -> Visitor<'_> {
+        Visitor { device: self, inside: None }
     }
 
     /// Flushes all namespaces. Data whose flush fails is not durable; no host is told.

@@ -217,18 +217,26 @@ impl Shared {
         let began = clock::now();
         let held = &mut *self.held.borrow_mut();
         let count = held.partition_point(|held| held.at <= began).min(STORES_A_TURN);
+        let mut visitor = self.controller.visitor();
         for Held { asked, at, namespace, mut quick } in held.drain(..count) {
-            let tried = {
-                let _inside = self.controller.enter();
-                quick.attempt(store_of(&namespace))
-            };
-            match tried {
-                Tried::Done(outcome) => self.post(asked, began, outcome, Stages::default()),
+            visitor.enter();
+            match quick.attempt(store_of(&namespace)) {
+                Tried::Done(outcome) => {
+                    visitor.leave();
+                    self.post(asked, began, outcome, Stages::default());
+                }
                 Tried::Landing(landing) => {
                     let command = (asked, began);
-                    self.commits.push(self, Commit { namespace, landing, began, command });
+                    let commit = Commit { namespace, landing, began, command };
+                    if let Some(answers) = self.commits.push(self, commit) {
+                        visitor.leave();
+                        clock::spawn(answers);
+                    }
                 }
-                Tried::Waits => self.execute(Held { asked, at, namespace, quick }),
+                Tried::Waits => {
+                    visitor.leave();
+                    self.execute(Held { asked, at, namespace, quick });
+                }
             }
         }
     }

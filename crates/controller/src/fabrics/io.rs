@@ -59,15 +59,15 @@ impl Pair {
         let io_context = self.io_context().expect("a queue that holds commands executes them");
         let store = store_of(&namespace);
         let mut work = Work::default();
+        let mut visitor = io_context.device.visitor();
         for HeldCommand { head, room, mut quick } in held.commands.drain(..) {
             let begun = quick.begun(room);
-            let tried = {
-                let _inside = io_context.device.enter();
-                quick.attempt(store)
-            };
+            visitor.enter();
+            let tried = quick.attempt(store);
             let take_slot = || self.take_slot(head).expect("the queue had room for the command");
             match tried {
                 Tried::Done(mut outcome) => {
+                    visitor.leave();
                     io_context.end(begun, &mut outcome, &mut work);
                     self.respond(head, outcome);
                 }
@@ -75,9 +75,14 @@ impl Pair {
                     let began = clock::now();
                     io_context.rights.tally.begin(began);
                     let (namespace, command) = (namespace.clone(), (take_slot(), begun));
-                    self.commits.push(self, Commit { namespace, landing, began, command });
+                    let commit = Commit { namespace, landing, began, command };
+                    if let Some(answers) = self.commits.push(self, commit) {
+                        visitor.leave();
+                        clock::spawn(answers);
+                    }
                 }
                 Tried::Waits => {
+                    visitor.leave();
                     let (namespace, todo) = (namespace.clone(), Todo::Quick(quick));
                     self.give(take_slot(), Job { namespace, begun, todo });
                 }
