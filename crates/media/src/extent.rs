@@ -35,8 +35,7 @@ impl Frames {
     /// Units that so many bytes begin.
     #[inline]
     pub const fn units_of(self, bytes: u32) -> u32 {
-        let rest = bytes & (self.unit_bytes - 1);
-        (bytes >> self.unit_bytes.trailing_zeros()) + (rest > 0) as u32
+        bytes.saturating_add(self.unit_bytes - 1) >> self.unit_bytes.trailing_zeros()
     }
 
     /// Units before the data of a page with so many spare bytes.
