@@ -57,9 +57,11 @@ pub fn is_inside() -> bool {
 /// Wraps `future`, the body of a new task, so that it runs in the current task's monitor.
 #[inline]
 pub(crate) fn in_its_place(future: impl Future<Output = ()> + 'static) -> LocalFuture<'static, ()> {
+    // Boxed before the two cases, because each would move it, and it is long.
+    let future: LocalFuture<'static, ()> = Box::pin(future);
     match with(|schedule| schedule.monitor.as_ref().filter(|_| schedule.is_inside).cloned()) {
         Some(monitor) => Box::pin(async move { monitor.enter(future).await }),
-        None => Box::pin(future),
+        None => future,
     }
 }
 
