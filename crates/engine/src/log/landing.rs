@@ -150,23 +150,21 @@ impl Log {
     }
 
     /// Handles the end of a page's program, which may have failed.
-    pub(crate) fn landed(
-        self: &Arc<Self>,
-        at: PageId,
-        stream: Stream,
-        result: Result<(), media::Error>,
-    ) {
-        let failed = result.is_err_and(|error| error != media::Error::PowerLost);
-        let failed = failed && stream != Stream::Index;
-        if failed {
-            self.forget_headers(at);
+    pub(crate) fn landed(self: &Arc<Self>, at: PageId, result: Result<(), media::Error>) {
+        if result.is_err_and(|error| error != media::Error::PowerLost) {
+            self.not_landed(at);
         }
         let state = &mut *self.state();
-        if failed {
-            self.give_up(state, at, stream);
-        }
         state.unlanded.remove(self.number(at.extent, at.page));
         self.note_landed(state, at.extent);
+    }
+
+    fn not_landed(self: &Arc<Self>, at: PageId) {
+        let stream = self.state().extents.get(at.extent).label.stream;
+        if stream != Stream::Index {
+            self.forget_headers(at);
+            self.give_up(&mut self.state(), at, stream);
+        }
     }
 
     /// Notes that a page of `extent` is no longer on its way.
@@ -195,19 +193,18 @@ impl Log {
         None
     }
 
-    /// Handles the end of a page that the disk did not take, unless pages before it have not ended:
-    /// their end is its end too.
-    pub(crate) fn land_refused(self: Arc<Self>, at: PageId, error: media::Error) {
+    /// Handles the pages of `extent` that the disk did not take. If pages before them have not
+    /// ended, the end of those does it.
+    pub(crate) fn land_refused(self: Arc<Self>, extent: ExtentId) {
         clock::name_task("page program");
-        self.land(at.extent, Ends { landed: 0, failed: Some((at.page, error)) });
+        self.land(extent, Ends { landed: 0, failed: None });
     }
 }
 
 impl Landings for Log {
     fn land(self: Arc<Self>, extent: ExtentId, ends: Ends) {
         while let Some(Ended { page, pending, result }) = self.land_ended(extent, &ends) {
-            let stream = self.state().extents.get(extent).label.stream;
-            self.landed(PageId { extent, page }, stream, result);
+            self.landed(PageId { extent, page }, result);
             pending.land_here(result);
         }
     }

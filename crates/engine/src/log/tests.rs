@@ -360,15 +360,15 @@ const FRONTIERS: &[Case] = &[
     ("a page that lands was expected", |log| {
         let at = PageId { extent: HOST, page: 0 };
         log.state().buffer.begin_page();
-        log.landed(at, Stream::Host, Ok(()));
-        log.landed(at, Stream::Host, Ok(()));
+        log.landed(at, Ok(()));
+        log.landed(at, Ok(()));
     }),
     ("the records of a batch are in the log's order", |log| {
         let (first, last) = (Address::MAX, Address::MIN);
         log.state().unlanded.add_batch(UnlandedBatch { first, last, pages: [].into() });
     }),
     ("each host page in flight is counted", |log| {
-        log.landed(PageId { extent: HOST, page: 0 }, Stream::Host, Ok(()));
+        log.landed(PageId { extent: HOST, page: 0 }, Ok(()));
     }),
     ("what was announced is counted", |log| {
         log.state().buffer.announce();

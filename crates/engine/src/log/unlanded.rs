@@ -43,7 +43,7 @@ pub(crate) struct UnlandedPages {
 struct UnlandedExtent {
     /// The number of the extent's first page.
     first: PageNumber,
-    /// All pages before this number have landed.
+    /// No page of the list has a lower number.
     from: PageNumber,
     /// In the order of their numbers. The last one may be open.
     pages: VecDeque<UnlandedPage>,
@@ -55,6 +55,8 @@ pub(crate) struct UnlandedPage {
     /// `None` while it is open.
     pub(crate) page: Option<Page>,
     pub(crate) pending: Arc<Pending>,
+    /// Why the disk did not take it.
+    refused: Option<media::Error>,
 }
 
 impl UnlandedExtent {
@@ -110,7 +112,7 @@ impl UnlandedPages {
     /// Adds an open page of an extent whose first page is `first`.
     #[inline]
     pub(crate) fn expect(&mut self, first: PageNumber, number: PageNumber, pending: Arc<Pending>) {
-        let page = UnlandedPage { number, page: None, pending };
+        let page = UnlandedPage { number, page: None, pending, refused: None };
         let Some(at) = self.place(number) else {
             self.extents.push(UnlandedExtent { first, from: number, pages: [page].into() });
             return;
@@ -144,6 +146,11 @@ impl UnlandedPages {
         last.pending.close();
     }
 
+    /// Notes that the disk did not take the page that was closed last in its extent.
+    pub(crate) fn refuse(&mut self, number: PageNumber, error: media::Error) {
+        self.last(number).refused = Some(error);
+    }
+
     /// Removes a page that has landed or is no longer expected.
     #[inline]
     pub(crate) fn remove(&mut self, number: PageNumber) {
@@ -156,14 +163,14 @@ impl UnlandedPages {
         }
     }
 
-    /// Removes the first page of an extent if it was closed and has landed. Returns its number in
-    /// the extent, and how it ended; one that has failed stays.
+    /// Returns how the first page of an extent ended, if it has. Removes it if it has landed. One
+    /// that has failed stays in the list.
     pub(crate) fn next_ended(&mut self, first: PageNumber, ends: &Ends) -> Option<Ended> {
         let at = self.place(first)?;
         let pages = &mut self.extents[at].pages;
         let next = pages.front().filter(|next| next.page.is_some())?;
         let page = next.number.0 - first.0;
-        let result = ends.of(page)?;
+        let result = next.refused.map_or_else(|| ends.of(page), |error| Some(Err(error)))?;
         if result.is_err() {
             return Some(Ended { page, pending: next.pending.clone(), result });
         }
@@ -234,5 +241,58 @@ impl UnlandedPages {
     /// Wakes the tasks that wait for a decision.
     pub(crate) fn decide(&mut self) {
         self.undecided.drain(..).for_each(clock::wake);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reactor::Reactor;
+
+    const FIRST: PageNumber = PageNumber(200);
+
+    fn closed(pages: &mut UnlandedPages, page: u32) {
+        let number = PageNumber(FIRST.0 + page);
+        pages.expect(FIRST, number, Arc::default());
+        pages.close(number, Page::new(&[], []));
+    }
+
+    /// Returns the pages that end, until one has failed or none is left, and how they do.
+    fn ended(
+        pages: &mut UnlandedPages,
+        landed: u32,
+        failed: Option<u32>,
+    ) -> Vec<(u32, Result<(), media::Error>)> {
+        let ends = Ends { landed, failed: failed.map(|from| (from, media::Error::NotFlushed)) };
+        let mut ended = Vec::new();
+        while let Some(Ended { page, result, .. }) = pages.next_ended(FIRST, &ends) {
+            ended.push((page, result));
+            if result.is_err() {
+                pages.remove(PageNumber(FIRST.0 + page));
+            }
+        }
+        ended
+    }
+
+    #[test]
+    fn pages_end_in_order_and_a_refused_one_after_those_before_it() {
+        Reactor::new(None).run(async {
+            let mut pages = UnlandedPages::new(100);
+            (0..4).for_each(|page| closed(&mut pages, 2 * page));
+            let refused = media::Error::ReadOnly;
+            pages.refuse(PageNumber(FIRST.0 + 6), refused);
+            pages.expect(FIRST, PageNumber(FIRST.0 + 8), Arc::default());
+            assert_eq!(ended(&mut pages, 0, None), []);
+            assert_eq!(ended(&mut pages, 1, None), [(0, Ok(()))]);
+            assert_eq!(ended(&mut pages, 1, None), []);
+            assert!(pages.get(FIRST).is_none() && pages.get(PageNumber(FIRST.0 + 2)).is_some());
+            let failed = Err(media::Error::NotFlushed);
+            assert_eq!(
+                ended(&mut pages, 3, Some(4)),
+                [(2, Ok(())), (4, failed), (6, Err(refused))],
+                "the open page has not ended"
+            );
+            assert_eq!(pages.len(), 1);
+        });
     }
 }

@@ -424,8 +424,9 @@ impl Log {
             return;
         };
         if let Err(error) = disk.queue(at, page, class_of(stream)) {
+            state.unlanded.refuse(self.number(at.extent, at.page), error);
             let log = self.clone();
-            clock::spawn(async move { log.land_refused(at, error) });
+            clock::spawn(async move { log.land_refused(at.extent) });
         }
     }
 
@@ -442,7 +443,7 @@ impl Log {
         };
         pending.begin();
         let result = self.media.append(at, page, class_of(stream)).await;
-        self.landed(at, stream, result);
+        self.landed(at, result);
         pending.land(clock::stages(), result);
     }
 }

@@ -122,25 +122,23 @@ pub(crate) fn outcome(
         let landed = state.landed.as_ref()?;
         result = result.and(landed.result);
         is_by_one_clock &= state.home == Some(here);
-        if !is_by_one_clock || last > landed.at {
-            continue;
-        }
-        last = landed.at;
-        spent = Stages::default();
-        if state.closed_at >= arrival {
+        if is_by_one_clock && last <= landed.at {
+            last = landed.at;
+            spent = Stages::default();
             match &landed.stages {
-                Some(stages) => spent += stages,
+                _ if state.closed_at < arrival => {}
+                Some(stages) => spent = *stages,
                 None => spent.add(Stage::Array, landed.at - state.closed_at),
             }
         }
     }
     let all = now - arrival;
-    if !is_by_one_clock {
+    if is_by_one_clock {
+        spent.add(Stage::Batch, all - spent.total());
+    } else {
         spent = Stages::default();
         spent.add(Stage::Array, all);
-        return Some((result, spent));
     }
-    spent.add(Stage::Batch, all - spent.total());
     Some((result, spent))
 }
 
