@@ -93,7 +93,7 @@ impl Extents {
         extent.opening == opening && is_over
     }
 
-    /// Calls `change` with the tails of all extents that are appended to, and returns these.
+    /// Calls `change` with the tail of each extent that is appended to. Returns these extents.
     pub(crate) fn each_tail(
         &mut self,
         mut change: impl FnMut(&mut Tail),

@@ -116,7 +116,7 @@ impl Drive {
     fn end_flush(self: &Arc<Self>, flushed: &Unflushed, result: Result<(), Error>) {
         let mut guard = self.state();
         let state = &mut *guard;
-        let ended = match result {
+        let told = match result {
             Ok(()) => self.note_flushed(state, flushed),
             // What was written may be lost though a later flush succeeds: kernels tell only once.
             Err(error) => {
@@ -135,7 +135,7 @@ impl Drive {
             !goes_on
         });
         drop(guard);
-        for (extent, opening) in ended {
+        for (extent, opening) in told {
             self.tell_ends(self.state(), extent, opening);
         }
     }

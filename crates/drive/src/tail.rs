@@ -47,6 +47,8 @@ pub(crate) struct Tail {
     failed: Option<(u32, Error)>,
     /// Tasks that wait until all pages below a number have landed.
     waiters: Vec<(u32, TaskId)>,
+    /// Which appends have ended, as it was told last.
+    told: Ends,
 }
 
 /// A page that waits for its write.
@@ -255,8 +257,14 @@ impl Tail {
         outcome
     }
 
-    /// Wakes the tasks whose appends have ended.
-    pub(crate) fn wake(&mut self, durability: Durability) {
+    /// Wakes the tasks whose appends have ended, and returns which have. `None` if that has not
+    /// changed.
+    pub(crate) fn tell(&mut self, durability: Durability) -> Option<Ends> {
+        let ends = self.ends(durability);
+        if self.told == ends {
+            return None;
+        }
+        self.told = ends;
         let mut waiters = std::mem::take(&mut self.waiters);
         waiters.retain(|(end, task)| {
             let has_ended = self.outcome(*end, durability).is_some();
@@ -266,5 +274,6 @@ impl Tail {
             !has_ended
         });
         self.waiters = waiters;
+        Some(ends)
     }
 }

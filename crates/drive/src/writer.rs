@@ -26,8 +26,14 @@ impl Drive {
         page: Page,
         class: Class,
     ) -> Result<(), Error> {
-        let end = self.queue(at, page, class)?;
-        self.landed(at.extent, end).await
+        match self.queue(at, page, class) {
+            Ok(end) => self.landed(at.extent, end).await,
+            Err(error) => {
+                // The caller may reset the extent after that.
+                let _ = self.landed(at.extent, at.page).await;
+                Err(error)
+            }
+        }
     }
 
     /// Queues a page. Returns where it ends. See [`media::OnDisk::queue`].
@@ -209,16 +215,15 @@ impl Drive {
         self.tell_ends(guard, extent, opening);
     }
 
-    /// Tells how appends to an extent have ended, unless its opening is over.
+    /// Tells how appends to an extent have ended, if that has changed.
     pub(crate) fn tell_ends(
         &self,
         mut state: MutexGuard<'_, State>,
         extent: ExtentId,
         opening: Opening,
     ) {
-        let Some(tail) = state.extents.tail(extent, opening) else { return };
-        tail.wake(self.durability);
-        let ends = tail.ends(self.durability);
+        let tail = state.extents.tail(extent, opening);
+        let Some(ends) = tail.and_then(|tail| tail.tell(self.durability)) else { return };
         let log = state.log.as_ref().and_then(Weak::upgrade);
         drop(state);
         if let Some(log) = log {

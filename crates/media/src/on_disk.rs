@@ -26,7 +26,10 @@ pub trait OnDisk {
     fn outdated(&self) -> Vec<ExtentId>;
 
     /// Takes a page as [`Media::append`](crate::Media::append) does, and returns at once. The log
-    /// is told when the page has landed ([`Self::report_to`]). An error: the page is not written.
+    /// is told when the page has landed or failed ([`Self::report_to`]).
+    ///
+    /// An error: an earlier page of the extent has failed, or nothing is written any more. The page
+    /// is not written, and the log is told nothing of it.
     fn queue(&self, at: PageId, page: Page, class: Class) -> Result<(), Error>;
 
     /// Tells `log` how the pages that are queued from now on end.
@@ -42,7 +45,7 @@ pub trait Landings: Send + Sync {
 
 /// How the pages of an extent have ended that a disk has queued. They end in the order of their
 /// numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ends {
     /// All pages before this number have landed.
     pub landed: u32,
