@@ -3,7 +3,8 @@
 //! ```text
 //! | spare bytes' length | length of the first segment, and that it is flat | spare | data |
 //! ```
-//! Headers are in the spare bytes and in the first segment, so that they stand together.
+//! Headers are in the spare bytes and in the front, if there is one, so that they stand together.
+//! The first segment is the front. Without one it is a value, or all of them.
 
 use crate::blocks::{Segments, cut_with};
 use crate::packed::{HEAD_BYTES, spare, word};
@@ -12,19 +13,26 @@ use std::sync::Arc;
 
 const FLAT: u32 = 1 << 30;
 
-/// Makes a page of a front and values, one behind the other.
+/// Makes a page of a front (or none) and values, one behind the other.
 pub(crate) fn of(spare: &[u8], front: &[u8], values: &[u8]) -> Arc<[u8]> {
-    let len = |bytes: &[u8]| u32::try_from(bytes.len()).expect("a page is far smaller than 2 GiB");
     let first = if front.is_empty() { values } else { front };
-    let head = [len(spare), len(first) | FLAT].map(u32::to_le_bytes);
+    let head = [spare.len(), first.len()].map(|len| u32::try_from(len).expect("a page is short"));
+    let head = [head[0], head[1] | FLAT].map(u32::to_le_bytes);
     [head.as_flattened(), spare, front, values].concat().into()
 }
 
 /// `None` if there is no data, or a phantom among them.
 pub(crate) fn flatten(spare: &[u8], data: &[Buf]) -> Option<Arc<[u8]>> {
-    let (front, values) = data.split_first()?;
-    let values = values.iter().map(Buf::bytes).collect::<Option<Vec<_>>>()?;
-    Some(of(spare, front.bytes()?, &values.concat()))
+    let front_len = data.first()?.len();
+    let data_bytes = data.iter().map(Buf::len).sum::<u32>() as usize;
+    let mut page = Vec::with_capacity(HEAD_BYTES + spare.len() + data_bytes);
+    page.extend_from_slice(&u32::try_from(spare.len()).ok()?.to_le_bytes());
+    page.extend_from_slice(&(front_len | FLAT).to_le_bytes());
+    page.extend_from_slice(spare);
+    for segment in data {
+        page.extend_from_slice(segment.bytes()?);
+    }
+    Some(page.into())
 }
 
 /// Whether a page in one piece of memory is one of these.

@@ -4,7 +4,7 @@
 //! # How it works
 //! 1. [`Media::open`] takes a free extent and labels it; [`Media::append`] writes its pages in
 //!    order; [`Media::reset`] frees it with all its content.
-//! 2. A [`Page`] has data (values, by reference) and spare bytes (record headers and keys), which a
+//! 2. A [`Page`] has data (values; long ones by reference) and spare bytes (record headers and keys), which a
 //!    medium without spare area offers none of.
 //! 3. After a start, [`Media::extents`] lists what was written, with the labels.
 //! 4. [`Blocks`] are read and written in any order; [`MemoryBlocks`] are such in memory.
@@ -19,8 +19,9 @@
 //!
 //! | to follow | read, in this order |
 //! |---|---|
-//! | a log | `medium`, `on_disk`, `extent`, `page` |
-//! | a log in memory | `memory`, `flat`, `packed` |
+//! | a log | `medium`, `on_disk`, `extent` |
+//! | a page in one piece of memory | `page`, `flat`, `packed` |
+//! | a log in memory | `memory` |
 //! | a log on blocks of flash | `blocks`, `log_on_blocks` |
 //! | the choice of a victim | `victim` |
 //!

@@ -57,7 +57,8 @@ enum Spare {
     Elsewhere(Buf),
 }
 
-/// The header of a record with a key of 16 bytes and a date takes 80, its prologue among them.
+/// The header of a record with a key of 16 bytes and a date takes 80, its prologue among them. A
+/// few more cost no memory.
 const SPARE_BYTES_HERE: usize = 87;
 
 impl Spare {
@@ -276,8 +277,9 @@ impl Page {
         }
     }
 
-    /// From byte `start` on, the spare bytes and after them `front_len` bytes of the front, by
-    /// reference: what a list of the headers of many pages is made of.
+    /// From byte `start` on, the spare bytes and after them `front_len` bytes of the front: what a
+    /// list of the headers of many pages is made of. By reference, but for the few spare bytes of
+    /// [`Self::with_crc`].
     pub fn headers(&self, start: usize, front_len: usize) -> impl Iterator<Item = Buf> + use<> {
         let parts = match &self.0 {
             Repr::OnePiece(bytes) => {

@@ -4,8 +4,8 @@
 //! | length | crc32c | entry | entry | ...
 //! entry:  | spare bytes | front bytes | continuation | page | headers |
 //! ```
-//! An entry is the end of its page's prologue and then the headers, all as they lie on the page, so
-//! that memory need not hold them twice.
+//! An entry is the end of its page's prologue and then the headers, all as they lie on the page. So
+//! on media that keep pages in memory, it can be a reference to its page.
 
 use crate::format::layout::{
     Layout, PROLOGUE_BYTES, PROLOGUE_ENTRY, PROLOGUE_LEN, PageKind, Prologue, SUMMARY_ENTRY_BYTES,
