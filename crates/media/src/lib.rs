@@ -4,8 +4,8 @@
 //! # How it works
 //! 1. [`Media::open`] takes a free extent and labels it; [`Media::append`] writes its pages in
 //!    order; [`Media::reset`] frees it with all its content.
-//! 2. A [`Page`] has data (values; long ones by reference) and spare bytes (record headers and keys), which a
-//!    medium without spare area offers none of.
+//! 2. A [`Page`] has data (values; long ones by reference) and spare bytes (record headers and
+//!    keys), which a medium without spare area offers none of.
 //! 3. After a start, [`Media::extents`] lists what was written, with the labels.
 //! 4. [`Blocks`] are read and written in any order; [`MemoryBlocks`] are such in memory.
 //! 5. [`Victims`] says which of several full extents or blocks of flash is cleaned first.

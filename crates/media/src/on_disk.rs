@@ -28,8 +28,8 @@ pub trait OnDisk {
     /// Takes a page as [`Media::append`](crate::Media::append) does, and returns at once. The log
     /// is told when the page has landed or failed ([`Self::report_to`]).
     ///
-    /// An error: an earlier page of the extent has failed, or nothing is written any more. The page
-    /// is not written, and the log is told nothing of it.
+    /// An error: an earlier page of the extent has failed, or the disk takes no more writes. The
+    /// page is not written, and the log is told nothing of it.
     fn queue(&self, at: PageId, page: Page, class: Class) -> Result<(), Error>;
 
     /// Tells `log` how the pages that are queued from now on end.
