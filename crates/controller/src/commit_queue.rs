@@ -2,7 +2,7 @@
 //! task answers all that have landed.
 
 use crate::completion::Outcome;
-use crate::controller::Controller;
+use crate::controller::{Controller, Visitor};
 use crate::namespace::{Namespace, NamespaceInUse};
 use crate::status::status_of;
 use base::Nanos;
@@ -58,25 +58,23 @@ impl<C> Default for CommitQueue<C> {
 }
 
 impl<C> CommitQueue<C> {
-    /// Adds a Store to the commit queue of `queue`, which is this one. Returns the task that
-    /// answers the Stores of its extent, if there is none yet: the caller spawns it, outside of
-    /// the monitor.
+    /// Adds a Store to the commit queue of `queue`, which is this one. `visitor` leaves the monitor
+    /// if a task has to be spawned that answers the Stores of its extent.
     #[inline]
     pub(crate) fn push<Q: HasCommits<Command = C>>(
         &self,
         queue: &Rc<Q>,
         commit: Commit<C>,
-    ) -> Option<impl Future<Output = ()> + use<Q, C>> {
+        visitor: &mut Visitor<'_>,
+    ) {
         let extent = commit.landing.extent();
         let mut all = self.0.borrow_mut();
         match all.iter_mut().find(|commits| commits.extent == extent) {
-            Some(commits) => {
-                commits.waiting.push_back(commit);
-                None
-            }
+            Some(commits) => commits.waiting.push_back(commit),
             None => {
                 all.push(Commits { extent, waiting: VecDeque::from([commit]) });
-                Some(answer_all(queue.clone(), extent))
+                visitor.leave();
+                clock::spawn(answer_all(queue.clone(), extent));
             }
         }
     }

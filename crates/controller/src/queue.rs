@@ -228,10 +228,7 @@ impl Shared {
                 Tried::Landing(landing) => {
                     let command = (asked, began);
                     let commit = Commit { namespace, landing, began, command };
-                    if let Some(answers) = self.commits.push(self, commit) {
-                        visitor.leave();
-                        clock::spawn(answers);
-                    }
+                    self.commits.push(self, commit, &mut visitor);
                 }
                 Tried::Waits => {
                     visitor.leave();

@@ -76,10 +76,7 @@ impl Pair {
                     io_context.rights.tally.begin(began);
                     let (namespace, command) = (namespace.clone(), (take_slot(), begun));
                     let commit = Commit { namespace, landing, began, command };
-                    if let Some(answers) = self.commits.push(self, commit) {
-                        visitor.leave();
-                        clock::spawn(answers);
-                    }
+                    self.commits.push(self, commit, &mut visitor);
                 }
                 Tried::Waits => {
                     visitor.leave();
