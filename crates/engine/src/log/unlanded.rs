@@ -60,6 +60,12 @@ pub(crate) struct UnlandedPage {
 }
 
 impl UnlandedExtent {
+    /// Returns whether page `number` is one of this extent, which has so many.
+    #[inline]
+    fn has(&self, number: PageNumber, pages_per_extent: u32) -> bool {
+        number.0.wrapping_sub(self.first.0) < pages_per_extent
+    }
+
     #[inline]
     fn find(&self, number: PageNumber) -> Option<usize> {
         self.pages.binary_search_by_key(&number, |page| page.number).ok()
@@ -88,17 +94,15 @@ impl UnlandedPages {
     /// landed.
     #[inline]
     fn place(&self, number: PageNumber) -> Option<usize> {
-        let has =
-            |extent: &UnlandedExtent| number.0.wrapping_sub(extent.first.0) < self.pages_per_extent;
-        self.extents.iter().position(has)
+        self.extents.iter().position(|extent| extent.has(number, self.pages_per_extent))
     }
 
     #[inline]
     pub(crate) fn get(&self, number: PageNumber) -> Option<&UnlandedPage> {
-        let may_have = |extent: &&UnlandedExtent| {
-            number >= extent.from && number.0 - extent.first.0 < self.pages_per_extent
+        let has = |extent: &&UnlandedExtent| {
+            number >= extent.from && extent.has(number, self.pages_per_extent)
         };
-        let extent = self.extents.iter().find(may_have)?;
+        let extent = self.extents.iter().find(has)?;
         Some(&extent.pages[extent.find(number)?])
     }
 
