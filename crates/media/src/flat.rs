@@ -13,21 +13,27 @@ use std::sync::Arc;
 
 const FLAT: u32 = 1 << 30;
 
+/// Returns the lengths at the beginning of a page whose first segment has `first_len` bytes.
+fn head(spare: &[u8], first_len: usize) -> [u8; HEAD_BYTES] {
+    let len = |len: usize| u32::try_from(len).expect("a page is far smaller than 1 GiB");
+    let mut head = [0; HEAD_BYTES];
+    head[..4].copy_from_slice(&len(spare.len()).to_le_bytes());
+    head[4..].copy_from_slice(&(len(first_len) | FLAT).to_le_bytes());
+    head
+}
+
 /// Makes a page of a front (or none) and values, one behind the other.
 pub(crate) fn of(spare: &[u8], front: &[u8], values: &[u8]) -> Arc<[u8]> {
     let first = if front.is_empty() { values } else { front };
-    let head = [spare.len(), first.len()].map(|len| u32::try_from(len).expect("a page is short"));
-    let head = [head[0], head[1] | FLAT].map(u32::to_le_bytes);
-    [head.as_flattened(), spare, front, values].concat().into()
+    [&head(spare, first.len()), spare, front, values].concat().into()
 }
 
 /// `None` if there is no data, or a phantom among them.
 pub(crate) fn flatten(spare: &[u8], data: &[Buf]) -> Option<Arc<[u8]>> {
-    let front_len = data.first()?.len();
+    let first = data.first()?.bytes()?;
     let data_bytes = data.iter().map(Buf::len).sum::<u32>() as usize;
     let mut page = Vec::with_capacity(HEAD_BYTES + spare.len() + data_bytes);
-    page.extend_from_slice(&u32::try_from(spare.len()).ok()?.to_le_bytes());
-    page.extend_from_slice(&(front_len | FLAT).to_le_bytes());
+    page.extend_from_slice(&head(spare, first.len()));
     page.extend_from_slice(spare);
     for segment in data {
         page.extend_from_slice(segment.bytes()?);

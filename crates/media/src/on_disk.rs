@@ -39,7 +39,7 @@ pub trait OnDisk {
 /// The log that appends to a disk.
 pub trait Landings: Send + Sync {
     /// Is called whenever the [`Ends`] of an extent's pages have changed, by a task of the disk
-    /// that holds no lock of it. Must not wait.
+    /// that holds no lock of it. Must not wait. The extent is not reset before it returns.
     fn land(self: Arc<Self>, extent: ExtentId, ends: Ends);
 }
 

@@ -89,7 +89,7 @@ impl Spare {
     }
 
     /// The bytes from `start` on: by reference, if they lie elsewhere.
-    fn from(&self, start: usize) -> Option<Buf> {
+    fn tail(&self, start: usize) -> Option<Buf> {
         let rest = self.bytes().get(start..).filter(|rest| !rest.is_empty())?;
         Some(match self {
             Self::Here { .. } => Buf::copy_from(rest),
@@ -289,7 +289,7 @@ impl Page {
             }
             Repr::Scattered(page) => {
                 let len = |len: usize| u32::try_from(len).expect("a page has far less than 4 GiB");
-                let spare = page.spare.from(start);
+                let spare = page.spare.tail(start);
                 let front_start = len(start.saturating_sub(page.spare().len()));
                 let front_end = len(front_len);
                 let front = page.data.first().filter(|_| front_start < front_end);
