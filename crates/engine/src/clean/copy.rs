@@ -112,15 +112,10 @@ impl Store {
     /// Points the index entries of all copied records to the copies; false when some copies did not
     /// land. Where entries come from the medium many are moved side by side, in the order of
     /// hashes, so that those of a table page follow each other.
-    async fn repoint_all(self: &Arc<Self>, victim: ExtentId, moved: Vec<Vec<Moved>>) -> bool {
+    async fn repoint_all(self: &Arc<Self>, victim: ExtentId, mut moved: Vec<Moved>) -> bool {
         if !self.keeps_tables {
-            let mut landed = true;
-            for part in moved {
-                landed &= self.clone().repoint_some(victim, part).await;
-            }
-            return landed;
+            return self.clone().repoint_some(victim, moved).await;
         }
-        let mut moved: Vec<Moved> = moved.into_iter().flatten().collect();
         moved.sort_by_cached_key(|moved| moved.record.header.key.hash());
         let share = moved.len().div_ceil(self.log.shape.parallelism as usize).max(1);
         let mut work = Vec::new();
@@ -279,7 +274,7 @@ impl Store {
         self: &Arc<Self>,
         victim: ExtentId,
         records: Vec<Record>,
-    ) -> (Vec<Vec<Moved>>, Result<(), NoRoom>) {
+    ) -> (Vec<Moved>, Result<(), NoRoom>) {
         let oldest = self.oldest_epoch_but(victim);
         let records = Rc::new(RefCell::new(VecDeque::from(records)));
         let workers: Vec<_> = (0..self.log.copiers())
@@ -292,10 +287,7 @@ impl Store {
                         if chunk.is_empty() {
                             return (moved, Ok(()));
                         }
-                        let mut of_chunk = Vec::new();
-                        let copied = store.copy_chunk(chunk, oldest, &mut of_chunk).await;
-                        moved.push(of_chunk);
-                        if copied.is_err() {
+                        if store.copy_chunk(chunk, oldest, &mut moved).await.is_err() {
                             return (moved, Err(NoRoom));
                         }
                     }
