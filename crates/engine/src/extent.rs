@@ -116,7 +116,8 @@ impl Extent {
         let found = self.holes.iter().filter(|hole| **hole >= image.pages);
         let holes = image.holes.iter().chain(found).copied();
         self.holes = holes.filter(|hole| *hole < self.pages).collect();
-        self.summary = image.summary;
+        // If the writes of its last pages failed, the medium has the extent without them.
+        self.summary = image.summary.filter(|first| *first < self.pages);
         self.values = image.values.iter().copied().collect();
         self.tombstones = image.tombstones;
         self.needless.clone_from(&image.needless);

@@ -13,7 +13,7 @@ use crate::recover::checkpoint::ExtentImage;
 use crate::write::pending::{Pending, UnlandedBatch};
 use base::{Buf, Nanos};
 use clock::{Stage, UnixMillis, unix_now};
-use media::{ExtentId, Label, Memory, Page, PageId, Shape, Stream};
+use media::{ExtentId, ExtentInfo, Label, Memory, Page, PageId, Shape, Stream};
 use reactor::Reactor;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -429,6 +429,18 @@ const SOURCES: &[(&str, &str)] = &[
 /// Returns a file without its tests.
 fn code(text: &str) -> &str {
     text.split("#[cfg(test)]\nmod tests {").next().unwrap_or(text)
+}
+
+#[test]
+fn a_summary_whose_write_failed_is_not_restored() {
+    let label = Label { stream: Stream::Host, epoch: 0 };
+    let found = ExtentInfo { id: HOST, label, pages: 5, holes: Vec::new(), summary: None };
+    for (first, kept) in [(4, Some(4)), (5, None), (7, None)] {
+        let mut extent = Extent::recovered(&found);
+        extent.restore(&ExtentImage { pages: PAGES, summary: Some(first), ..image() });
+        assert_eq!(extent.summary(), kept, "a summary from page {first} on");
+        assert_eq!(extent.summary_numbers(), 5 - kept.unwrap_or(0));
+    }
 }
 
 #[test]

@@ -57,8 +57,10 @@ impl Store {
         }
         self.tables.while_opening(|entered| entered.has_checkpoint = true);
         if self.keeps_tables {
-            for (id, _) in kept.iter().filter(|(_, extent)| extent.summary.is_none()) {
-                self.listing(Replay { extent: *id, from: 0 }).await;
+            for id in kept.keys() {
+                if self.log.state().extents.get(*id).summary().is_none() {
+                    self.listing(Replay { extent: *id, from: 0 }).await;
+                }
             }
         }
         // Another record of the same key may lie where one has been reset.
