@@ -32,7 +32,7 @@ use crate::key_space::{KeySpaceId, TableId};
 use crate::read::look_up::Found;
 use crate::store::Store;
 use announced::Announced;
-use attempt::{Attempt, Need, Step};
+use attempt::{Attempt, Need, Step, Written};
 use base::{Buf, Key};
 use change::{Change, Effect};
 use condition::{Condition, Stored, Write};
@@ -131,34 +131,33 @@ impl Store {
     /// nothing.
     pub(crate) async fn write(
         self: &Arc<Self>,
-        mut set: WriteSet<'_, '_>,
+        set: WriteSet<'_, '_>,
         announced: Announced,
     ) -> Result<Stored, Error> {
-        let mut landing = None;
-        let waits = match self.begin(set.again(), announced) {
-            Begun::Done(done) => return done,
-            Begun::Landing(begun) => {
-                landing = Some(begun);
-                None
+        let begun = {
+            let mut attempt = Attempt::new(self, set, announced);
+            match attempt.advance()? {
+                Step::Written(Written { stored, landing: None }) => return Ok(stored),
+                Step::Written(Written { landing: Some(landing), .. }) => Ok(landing),
+                Step::Refused(refused, None) => return Err(refused),
+                step => Err((attempt, step)),
             }
-            Begun::Wait(announced) => Some(announced),
         };
-        if let Some(announced) = waits {
+        match begun {
+            Ok(landing) => self.land(&landing).await,
             // Boxed: the future of each command is moved, and few of them wait here.
-            return Box::pin(self.write_with_waits(set, announced)).await;
+            Err((attempt, step)) => Box::pin(self.write_with_waits(attempt, step)).await,
         }
-        self.land(landing.as_ref().expect("it is in the log")).await
     }
 
-    /// As [`Self::write`], for a write that has to wait before it is in the log.
+    /// Continues an attempt that has returned `step`.
     async fn write_with_waits(
         self: &Arc<Self>,
-        mut set: WriteSet<'_, '_>,
-        announced: Announced,
+        mut attempt: Attempt<'_, '_>,
+        mut step: Step,
     ) -> Result<Stored, Error> {
-        let mut attempt = Attempt::new(self, set.again(), announced);
         let full = loop {
-            match attempt.advance()? {
+            match step {
                 Step::Written(written) => {
                     drop(attempt);
                     return match written.landing {
@@ -179,9 +178,9 @@ impl Store {
                 }
                 Step::Wait(need) => attempt.wait(need).await?,
             }
+            step = attempt.advance()?;
         };
-        drop(attempt);
-        Box::pin(self.without_room(set, full)).await
+        Box::pin(self.without_room(attempt.end(), full)).await
     }
 
     /// Finishes a write for which the log has no room: deleting a key that does not exist needs

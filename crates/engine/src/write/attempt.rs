@@ -24,6 +24,7 @@ use crate::write::set::{Member, WriteSet};
 use crate::write::undo::FailedValue;
 use base::Buf;
 use media::Stream;
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// A write that has not reached the log.
@@ -95,6 +96,13 @@ impl<'a, 'k> Attempt<'a, 'k> {
         announced
     }
 
+    /// Ends an attempt, and returns its write.
+    pub(crate) fn end(self) -> WriteSet<'a, 'k> {
+        let Self { entry, turn, announced, set, .. } = self;
+        drop((entry, turn, announced));
+        set
+    }
+
     /// Does all that needs no wait. An error has changed nothing.
     pub(crate) fn advance(&mut self) -> Result<Step, Error> {
         let store = self.store;
@@ -120,8 +128,8 @@ impl<'a, 'k> Attempt<'a, 'k> {
         }
     }
 
-    /// Does all that needs no wait, of keys whose lanes are locked. Returns `None` if there is no
-    /// room any more.
+    /// Does all that needs no wait, of keys whose lanes are locked. Returns `None` if other
+    /// writes have taken the room.
     fn step(&mut self, lanes: &mut Locked<'_>, state: &mut State) -> Result<Option<Step>, Error> {
         if !self.has_begun
             && let Some(step) = self.begin(state)?
@@ -235,7 +243,7 @@ impl<'a, 'k> Attempt<'a, 'k> {
     /// Reads headers of records that are not in memory, side by side.
     async fn read_records(&mut self) -> Result<(), Error> {
         let unknown = self.set.members.iter_mut().filter(|member| !member.is_known());
-        let mut unknown: Vec<_> = unknown.collect();
+        let mut unknown: SmallVec<[&mut Member<'_>; 1]> = unknown.collect();
         if let [member] = &mut unknown[..] {
             let found = self.store.find(member.table, member.change.key).await?;
             member.found = Known::Is(found);

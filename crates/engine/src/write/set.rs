@@ -45,12 +45,6 @@ impl<'m, 'k> WriteSet<'m, 'k> {
         Self { members, kind: size.kind, bytes, size: Some(size) }
     }
 
-    /// Returns the same write, for an attempt of it.
-    pub(crate) fn again(&mut self) -> WriteSet<'_, 'k> {
-        let Self { members, kind, bytes, size } = self;
-        WriteSet { members, kind: *kind, bytes: *bytes, size: *size }
-    }
-
     /// Returns false if the write appends no record, whatever the keys hold.
     pub(crate) fn may_write(&self) -> bool {
         self.members.iter().any(|it| !matches!(it.change.effect, Effect::Keep))
