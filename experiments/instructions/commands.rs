@@ -16,6 +16,17 @@ pub(crate) enum Kind {
     Retrieve,
 }
 
+/// Commands on an emulated device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Simulated {
+    /// Stores of new pairs.
+    Store,
+    /// Stores of random pairs that the device has.
+    Overwrite,
+    /// Retrieves of random pairs.
+    Retrieve,
+}
+
 /// Pairs of a drive.
 pub(crate) const KEYS: u64 = 4_096;
 
@@ -43,8 +54,8 @@ pub(crate) fn on_a_disk(kind: Kind, operations: u64) {
     });
 }
 
-/// Executes `operations` on the emulated device `moke`: stores of new pairs, or retrieves.
-pub(crate) fn simulated(kind: Kind, operations: u64) {
+/// Executes `operations` on the emulated device `moke`.
+pub(crate) fn simulated(simulated: Simulated, operations: u64) {
     const PAIRS: u64 = 20_000;
     let profile = Profile::load("moke").expect("moke is built in");
     Reactor::new(None).run(async {
@@ -55,10 +66,12 @@ pub(crate) fn simulated(kind: Kind, operations: u64) {
         let value = Buf::phantom(4_096, 1);
         let mut stores = Load::in_order(Kind::Store, value.clone(), u64::MAX);
         stores.run(&queue, PAIRS).await;
-        match kind {
-            Kind::Store => stores.run(&queue, operations).await,
-            Kind::Retrieve => Load::at_random(kind, value, PAIRS).run(&queue, operations).await,
-        }
+        let mut load = match simulated {
+            Simulated::Store => stores,
+            Simulated::Overwrite => Load::at_random(Kind::Store, value, PAIRS),
+            Simulated::Retrieve => Load::at_random(Kind::Retrieve, value, PAIRS),
+        };
+        load.run(&queue, operations).await;
     });
 }
 

@@ -1,6 +1,7 @@
 //! The measured paths: what runs, and how often.
 
-use crate::{commands, fabric, redis};
+use crate::commands::{self, Simulated};
+use crate::{fabric, redis};
 
 /// An operation, and where it is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,12 +22,14 @@ pub(crate) enum Path {
     SetEverySecond,
     /// A store of 4 KiB on the emulated device `moke`, 64 outstanding, without payload.
     SimulatedStore,
+    /// An overwrite of 4 KiB on the same, which reads the header of the replaced record.
+    SimulatedOverwrite,
     /// A retrieve of 4 KiB on the same.
     SimulatedRetrieve,
 }
 
 impl Path {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::DiskStore,
         Self::DiskGet,
         Self::TcpStore,
@@ -35,6 +38,7 @@ impl Path {
         Self::Get,
         Self::SetEverySecond,
         Self::SimulatedStore,
+        Self::SimulatedOverwrite,
         Self::SimulatedRetrieve,
     ];
 
@@ -48,6 +52,7 @@ impl Path {
             Self::Get => "get",
             Self::SetEverySecond => "set-everysec",
             Self::SimulatedStore => "simulated-store",
+            Self::SimulatedOverwrite => "simulated-overwrite",
             Self::SimulatedRetrieve => "simulated-retrieve",
         }
     }
@@ -62,7 +67,7 @@ impl Path {
             Self::DiskStore | Self::DiskGet => 8_192,
             Self::TcpStore | Self::TcpGet => 16_384,
             Self::Set | Self::Get | Self::SetEverySecond => 16_000,
-            Self::SimulatedStore | Self::SimulatedRetrieve => 20_000,
+            Self::SimulatedStore | Self::SimulatedOverwrite | Self::SimulatedRetrieve => 20_000,
         }
     }
 
@@ -76,8 +81,9 @@ impl Path {
             Self::Set => redis::in_memory(redis::Kind::Set, operations),
             Self::Get => redis::in_memory(redis::Kind::Get, operations),
             Self::SetEverySecond => redis::on_a_disk(operations),
-            Self::SimulatedStore => commands::simulated(commands::Kind::Store, operations),
-            Self::SimulatedRetrieve => commands::simulated(commands::Kind::Retrieve, operations),
+            Self::SimulatedStore => commands::simulated(Simulated::Store, operations),
+            Self::SimulatedOverwrite => commands::simulated(Simulated::Overwrite, operations),
+            Self::SimulatedRetrieve => commands::simulated(Simulated::Retrieve, operations),
         }
     }
 }

@@ -71,7 +71,7 @@ impl Table {
 }
 
 pub(crate) fn heading() -> String {
-    let mut line = format!("{:<18}", "path");
+    let mut line = format!("{:<20}", "path");
     for column in COLUMNS {
         let _infallible = write!(line, " {column:>12}");
     }
@@ -79,7 +79,7 @@ pub(crate) fn heading() -> String {
 }
 
 pub(crate) fn row(path: Path, means: &[f64; 6]) -> String {
-    let mut line = format!("{:<18}", path.name());
+    let mut line = format!("{:<20}", path.name());
     for mean in means {
         let _infallible = write!(line, " {mean:>12.1}");
     }
