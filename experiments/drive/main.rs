@@ -137,8 +137,8 @@ impl Bench {
         let rate = steady.rate();
         let index = steady.of("index_bytes_per_pair");
         let mut rows = vec![
-            row("random overwrite", rate, theirs, "RocksDB", Bar::AtLeast(4.0)),
-            row("random overwrite", rate, limit, "bandwidth by amplification", Bar::AtLeast(0.6)),
+            row("random overwrite", rate, theirs, "RocksDB", Bar::AtLeast(5.0)),
+            row("random overwrite", rate, limit, "bandwidth by amplification", Bar::AtLeast(0.7)),
             row("index, bytes a pair", index, 1.0, "one", Bar::AtMost(16.0)),
         ];
         rows.push(self.open_loop(rate)?);

@@ -140,7 +140,7 @@ fn report(rates: &Rates, rounds: usize) {
         let theirs = &rates[&(*load, *command, false)];
         let mut ratios: Vec<_> =
             ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
-        let bar = if load.pipeline > 1 { 0.7 } else { 1.0 };
+        let bar = if load.pipeline > 1 { 0.9 } else { 1.0 };
         println!(
             "{:<10} {:>8} {:>7} {:>7} {:<4} {:>13.1} {:>8.1} {:>6.2}  {bar}",
             format!("{:?}", load.mode),
