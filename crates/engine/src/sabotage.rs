@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 pub enum Sabotage {
     /// A store is answered before its page is programmed.
     AnswerBeforeData = 1,
-    /// Whoever finds a record in the index is told of it before its page is programmed.
+    /// A command that finds a record in the index is answered before the record's page is
+    /// programmed.
     IndexBeforeData,
     /// Deletes are not known after opening.
     NoTombstones,
@@ -40,7 +41,7 @@ impl Sabotage {
         Self::LostIsAbsent,
     ];
 
-    /// Every store of this process makes this mistake from here on, and no other.
+    /// After this call each store of this process makes this mistake alone.
     #[cfg(feature = "sabotage")]
     pub fn choose(mistake: Option<Self>) {
         CHOSEN.store(mistake.map_or(0, |mistake| mistake as u8), Ordering::Relaxed);

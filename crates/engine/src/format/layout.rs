@@ -5,8 +5,8 @@
 //! data:        | headers that did not fit above | end of a value from the page before | values |
 //! ```
 //! On a medium without spare area the prologue and all headers stand at the front of the data. A
-//! record that fits a page does not cross one; a longer value fills this page and goes on in the
-//! next.
+//! record that fits a page does not cross one; a longer value fills this page and continues on
+//! the next.
 //!
 //! Where pages are frames all headers are spare, and every record fits a page. A value of a logical
 //! block or more has one to itself, so that one read gets it and its header and nothing else: its
@@ -320,7 +320,7 @@ impl Layout {
         self.page_bytes - self.bare_front()
     }
 
-    /// True when a record of this size goes on one page.
+    /// Returns true when a record of this size fits one page.
     pub(crate) fn fits_page(self, header_len: usize, value_len: u32) -> bool {
         if self.frames.is_some() {
             return value_len <= self.page_bytes;
@@ -331,7 +331,7 @@ impl Layout {
         u64::from(value_len) + front <= u64::from(self.bare_room())
     }
 
-    /// The longest value that goes on one page with its header.
+    /// Returns the length of the longest value that fits one page with its header.
     pub(crate) fn page_value_max(self, header_len: usize) -> u32 {
         let most = self.bare_room();
         if self.fits_page(header_len, most) {

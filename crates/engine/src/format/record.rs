@@ -325,7 +325,7 @@ mod tests {
             with.encode(&mut bytes);
             assert_eq!((bytes.len(), bytes[28]), (with.len(), u8::try_from(flags & 7).unwrap()));
             assert_eq!(Header::decode(&bytes), Some(with));
-            // A flag that nobody knows would change what the rest means.
+            // An unknown flag would change the meaning of the other bytes.
             bytes[28] |= 8;
             let end = 32 + 5 + if expires.is_some() { 8 } else { 0 };
             let crc = crc32c(&bytes[4..end]);

@@ -17,7 +17,7 @@ pub(crate) struct Entries {
     pub(crate) tables: SmallVec<[(TableId, Table); 2]>,
     /// What changed since a checkpoint began, until it has this lane.
     pub(crate) undo: Option<Vec<Change>>,
-    /// Tables that were dropped meanwhile, as they were then.
+    /// Tables that were dropped in that time, as they were at the drop.
     pub(crate) dropped: Vec<(TableId, Table)>,
 }
 

@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_does_not_take_the_place_of_what_was_written_meanwhile() {
+    fn a_value_that_was_read_does_not_replace_one_that_was_written_during_the_read() {
         let values = &mut values(1 << 20);
         let k = key(b"k");
         note(values, b"k", 2, Some(b"new"));

@@ -117,7 +117,7 @@ impl fmt::Display for Wrong {
             Self::Headers => "headers of the page are damaged",
             Self::Value => "the value is not what was stored: reading it fails",
             Self::Lost => "the value was lost before it could be moved: reading it fails",
-            Self::DeadValue => "a value that is not needed any more is damaged",
+            Self::DeadValue => "a value that is no longer needed is damaged",
             Self::Filling => "bytes between values are damaged",
             Self::Table => "a page of the checkpoint is damaged: the drive opens by its log",
             Self::DeadTable => "a page of an earlier checkpoint is damaged",
@@ -146,7 +146,7 @@ impl fmt::Display for Wrong {
                 );
             }
             Self::OldCopy => {
-                "an old copy of the extent: the checkpoint knows what came after it, which is lost"
+                "an old copy of the extent: the checkpoint knows later records, which are lost"
             }
             Self::CutShort => "the extent ends before what the checkpoint knows to be there",
         };

@@ -1,5 +1,5 @@
 //! How a checkpoint keeps the hash table: runs of entries in the order of their hashes, one after
-//! the other, on table pages. A run goes on with a new head on the next page.
+//! the other, on table pages. A run continues with a new head on the next page.
 //!
 //! ```text
 //! page:  | run | run | ...

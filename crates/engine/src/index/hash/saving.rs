@@ -1,7 +1,6 @@
 //! Saving the hash table while it changes. Each lane has an undo list from the freeze on until the
-//! lane is written: what was changed meanwhile is taken back in a copy. A table that is dropped
-//! meanwhile stays until then: whether that outlives a loss of power is for its key space's records
-//! to say.
+//! lane is written: its changes in between are undone in a copy. A table that is dropped in between
+//! stays too: the records of its key space say whether the drop outlives a loss of power.
 
 use super::run::{self, Packer, RunId};
 use super::{HashIndex, join};
@@ -87,7 +86,8 @@ impl HashIndex {
         });
     }
 
-    /// The runs of a lane as they were at the freeze. Changes need not be remembered from here on.
+    /// The runs of a lane as they were at the freeze. From this call on, its changes are not
+    /// listed.
     fn take_lane(&self, number: usize) -> Vec<(TableId, Vec<(u32, Address)>)> {
         let hash = join((number, 0));
         let mut locked = self.lanes.lock(hash);
