@@ -40,7 +40,7 @@ pub(crate) fn run(rounds: usize, folder: &Path) -> Result<(), String> {
     println!("  fio, reads of {} bytes   {:>8.0}", found[0].bytes, median(|it| it.by_fio));
     println!("  the drive in a process    {:>8.0}", median(|it| it.in_process));
     println!("  Redis clients             {:>8.0}", median(|it| it.by_redis));
-    println!("  of fio's                  {:>8.2}  bar 0.8", median(|it| it.by_redis / it.by_fio));
+    println!("  of fio's                  {:>8.2}  bar 0.9", median(|it| it.by_redis / it.by_fio));
     Ok(())
 }
 
