@@ -145,7 +145,8 @@ impl Store {
         };
         match begun {
             Ok(landing) => self.land(&landing).await,
-            // Boxed: the future of each command is moved, and few of them wait here.
+            // Boxed: the future of each command is moved, and where headers are in memory few of
+            // them wait here.
             Err((attempt, step)) => Box::pin(self.write_with_waits(attempt, step)).await,
         }
     }
@@ -180,7 +181,7 @@ impl Store {
             }
             step = attempt.advance()?;
         };
-        Box::pin(self.without_room(attempt.end(), full)).await
+        Box::pin(self.without_room(attempt.into_set(), full)).await
     }
 
     /// Finishes a write for which the log has no room: deleting a key that does not exist needs

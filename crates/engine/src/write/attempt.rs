@@ -97,7 +97,7 @@ impl<'a, 'k> Attempt<'a, 'k> {
     }
 
     /// Ends an attempt, and returns its write.
-    pub(crate) fn end(self) -> WriteSet<'a, 'k> {
+    pub(crate) fn into_set(self) -> WriteSet<'a, 'k> {
         let Self { entry, turn, announced, set, .. } = self;
         drop((entry, turn, announced));
         set
