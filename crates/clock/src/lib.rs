@@ -56,6 +56,7 @@ mod class;
 mod gate;
 mod inside;
 mod join;
+mod lock;
 mod monitor;
 mod notify;
 mod park;
@@ -86,6 +87,7 @@ pub use class::Class;
 pub use gate::{Closed, Gate};
 pub use inside::{Inside, is_inside};
 pub use join::{join_all, join_at_once};
+pub use lock::{Guard, Lock, Order, preempt_by};
 pub use monitor::Monitor;
 pub use notify::Notify;
 pub use park::{Held, Park, park, park_unaccounted, wake};
@@ -97,7 +99,7 @@ pub use resource::{Acquire, Hold, Resource, Serve, resources};
 pub use saved::{Part, SavedClock, restore, save};
 pub use schedule::{
     LocalFuture, RemoteWaker, Schedule, Turn, Wall, end_task, install, is_installed, move_on,
-    stuck, turn, turn_by_the_wall, uninstall,
+    put_back, set_aside, stuck, turn, turn_by_the_wall, uninstall,
 };
 pub use section::Section;
 pub use stage::{Stage, Stages};

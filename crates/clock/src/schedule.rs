@@ -107,6 +107,25 @@ pub fn uninstall() -> Box<Schedule> {
     INSTALLED.take().expect("a schedule was installed before")
 }
 
+/// Does `work` without the installed schedule: it may install others.
+pub fn set_aside<T>(work: impl FnOnce() -> T) -> T {
+    struct Aside(Option<Box<Schedule>>);
+
+    impl Drop for Aside {
+        fn drop(&mut self) {
+            self.0.take().into_iter().for_each(install);
+        }
+    }
+
+    let _aside = Aside(Some(uninstall()));
+    work()
+}
+
+/// Has [`turn`] return `task`, which it returned last and which was not polled, once more.
+pub fn put_back(task: TaskId) {
+    with(|schedule| schedule.ready.push_front(task.index));
+}
+
 /// Ends `finished` if there is one, moves what was spawned into `spawned`, and returns the next
 /// task to poll, moving the clock on when no task is ready. `None` when nothing is left to happen.
 #[inline]

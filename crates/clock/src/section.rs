@@ -1,23 +1,14 @@
-use std::cell::Cell;
+use crate::lock::{Order, Taken};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-thread_local! {
-    static IS_OPEN: Cell<bool> = const { Cell::new(false) };
-}
-
-/// The locks that a task holds between two of its waits: it takes all of them first, in rising
-/// order, and gives all of them back when this drops.
-///
-/// Locks that are only taken and given back so are two-phase: what sections on several threads do
-/// to what the locks guard equals a run in which they follow each other (Eswaran, Gray, Lorie and
-/// Traiger, "The notions of consistency and predicate locks in a database system", 1976). A task
-/// has one section at a time, and none while it waits; anything else panics.
+/// The lanes that a task locks for a stretch (see [`Lock`](crate::Lock)): it takes all of them
+/// first, in rising order, and gives all of them back when this drops.
 #[derive(Debug)]
 pub struct Section<'a, T> {
-    // The locks are given back before the section ends.
+    // The locks are given back before the stretch ends.
     held: Held<'a, T>,
-    _open: Open,
+    _taken: Taken,
 }
 
 /// Locks with their numbers.
@@ -27,46 +18,38 @@ enum Held<'a, T> {
     Several(Vec<(usize, MutexGuard<'a, T>)>),
 }
 
-#[derive(Debug)]
-struct Open;
-
-impl Open {
-    #[inline]
-    fn new() -> Self {
-        assert!(!IS_OPEN.replace(true), "a section takes all its locks at once");
-        Self
-    }
-}
-
-impl Drop for Open {
-    #[inline]
-    fn drop(&mut self) {
-        IS_OPEN.set(false);
-    }
-}
-
 impl<'a, T> Section<'a, T> {
     /// Takes the locks with these numbers, in any order; a number may occur several times.
     ///
     /// # Panics
-    /// When the task has a section already.
+    /// When the task holds a lock already.
+    #[track_caller]
     pub fn of(locks: &'a [Mutex<T>], numbers: impl Iterator<Item = usize>) -> Self {
-        let open = Open::new();
+        let taken = Taken::new(Order::Lane);
         let numbers: BTreeSet<usize> = numbers.collect();
         let lock =
             |number: usize| (number, locks[number].lock().unwrap_or_else(PoisonError::into_inner));
-        Self { held: Held::Several(numbers.into_iter().map(lock).collect()), _open: open }
+        Self { held: Held::Several(numbers.into_iter().map(lock).collect()), _taken: taken }
     }
 
     /// Takes one lock.
     ///
     /// # Panics
-    /// When the task has a section already.
+    /// When the task holds a lock already.
     #[inline]
+    #[track_caller]
     pub fn one(locks: &'a [Mutex<T>], number: usize) -> Self {
-        let open = Open::new();
+        let taken = Taken::new(Order::Lane);
         let guard = locks[number].lock().unwrap_or_else(PoisonError::into_inner);
-        Self { held: Held::One(number, guard), _open: open }
+        Self { held: Held::One(number, guard), _taken: taken }
+    }
+
+    /// Calls `visit` with what each of the locks guards.
+    pub fn each(&mut self, mut visit: impl FnMut(&mut T)) {
+        match &mut self.held {
+            Held::One(_, guard) => visit(guard),
+            Held::Several(held) => held.iter_mut().for_each(|(_, guard)| visit(guard)),
+        }
     }
 
     /// Returns what the lock with this number guards.
@@ -83,12 +66,6 @@ impl<'a, T> Section<'a, T> {
         };
         guard.expect("a section holds the locks of what it changes")
     }
-}
-
-/// Panics when the current task has a section.
-#[inline]
-pub(crate) fn assert_no_section() {
-    assert!(!IS_OPEN.get(), "a task gives its locks back before it waits");
 }
 
 #[cfg(test)]
@@ -119,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "a section takes all its locks at once")]
+    #[should_panic(expected = "locks are taken in order: Lane was not")]
     fn a_task_has_one_section_at_a_time() {
         let locks = locks();
         let _first = Section::one(&locks, 0);

@@ -1,7 +1,7 @@
 use crate::class::Class;
+use crate::lock::assert_nothing_locked;
 use crate::queue::Queue;
 use crate::rank::Rank;
-use crate::section::assert_no_section;
 use crate::stage::{Stage, Stages};
 use base::Nanos;
 
@@ -99,7 +99,7 @@ impl Task {
     }
 
     pub(crate) fn end(&self) {
-        assert_no_section();
+        assert_nothing_locked();
         assert!(self.wait == Wait::Nothing, "a task ended while it waited");
         assert!(self.held == self.inherited, "a task ended holding what others wait for");
     }
@@ -114,7 +114,7 @@ impl Task {
 
     #[inline]
     pub(crate) fn assert_may_wait(&self, rank: Rank) {
-        assert_no_section();
+        assert_nothing_locked();
         assert!(self.wait == Wait::Nothing, "a task waits for one thing at a time");
         assert!(
             rank.may_follow(self.held),
