@@ -5,9 +5,9 @@ use crate::layout::Layout;
 use crate::ledger::Ledger;
 use crate::origin::{Opening, Origin};
 use base::BufPool;
-use clock::Class;
+use clock::{Class, Guard, Lock, Order};
 use media::{Blocks, Error, ExtentId, Landings, Segments, Shape, cut_out};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// Bytes of freed buffers of each size kept for later writes: as much as one extent's writes need.
 const POOL_BYTES: usize = 4 << 20;
@@ -26,7 +26,7 @@ pub(crate) struct Drive {
     pub(crate) pool: BufPool,
     /// Why nothing more is written, once that is so.
     ended: OnceLock<Error>,
-    state: Mutex<State>,
+    state: Lock<State>,
 }
 
 /// What changes while a medium is open.
@@ -57,7 +57,8 @@ impl Drive {
         };
         let sizes = [layout.unit_bytes, layout.block_bytes];
         assert!(sizes.iter().all(|size| size.is_power_of_two()), "{layout:?} is cut by shifts");
-        let (shape, pool, state) = (layout.shape(0), BufPool::new(POOL_BYTES), Mutex::new(state));
+        let (shape, pool) = (layout.shape(0), BufPool::new(POOL_BYTES));
+        let state = Lock::new(Order::Medium, state);
         let ended = OnceLock::new();
         Self { blocks, layout, secret, mount, durability, shape, pool, ended, state }
     }
@@ -72,8 +73,9 @@ impl Drive {
         self.ended.get().map_or(Ok(()), |error| Err(*error))
     }
 
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    #[track_caller]
+    pub(crate) fn state(&self) -> Guard<'_, State> {
+        self.state.lock()
     }
 
     pub(crate) const fn origin(&self, extent: ExtentId, opening: Opening) -> Origin {

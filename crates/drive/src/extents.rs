@@ -1,6 +1,7 @@
+use crate::durability::Durability;
 use crate::origin::Opening;
 use crate::tail::Tail;
-use media::{Error, ExtentId, ExtentInfo, Label};
+use media::{Ends, Error, ExtentId, ExtentInfo, Label};
 use std::collections::BTreeSet;
 
 /// What is known of all extents.
@@ -84,6 +85,14 @@ impl Extents {
         let extent = &mut self.all[id.0 as usize];
         let used = extent.used.as_mut().filter(|_| extent.opening == opening);
         used?.tail.as_deref_mut()
+    }
+
+    /// Returns how the appends to an extent have ended; see [`media::OnDisk::ends`].
+    pub(crate) fn ends(&self, id: ExtentId, durability: Durability) -> Ends {
+        let used = self.all[id.0 as usize].used.as_ref();
+        let tail = used.and_then(|used| used.tail.as_ref());
+        let all = Ends { landed: u32::MAX, failed: None };
+        tail.map_or(all, |tail| tail.ends(durability))
     }
 
     /// Returns whether an extent is in use in this opening, and has ended.

@@ -11,8 +11,8 @@ use crate::walk::Walk;
 use crate::workers;
 use clock::{Class, LocalFuture};
 use media::{
-    Blocks, Error, ExtentId, ExtentInfo, Label, Landings, Media, OnDisk, Page, PageId, Select,
-    Shape, Span, Swept, Traffic,
+    Blocks, Ends, Error, ExtentId, ExtentInfo, Label, Landings, Media, OnDisk, Page, PageId,
+    Select, Shape, Span, Swept, Traffic,
 };
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -268,6 +268,10 @@ impl OnDisk for Medium {
 
     fn queue(&self, at: PageId, page: Page, class: Class) -> Result<(), Error> {
         self.drive.queue(at, page, class).map(drop)
+    }
+
+    fn ends(&self, extent: ExtentId) -> Ends {
+        self.drive.state().extents.ends(extent, self.drive.durability)
     }
 
     fn report_to(&self, log: Weak<dyn Landings>) {

@@ -257,12 +257,11 @@ impl Tail {
         outcome
     }
 
-    /// Wakes the tasks whose appends have ended, and returns which have. `None` if that has not
-    /// changed.
-    pub(crate) fn tell(&mut self, durability: Durability) -> Option<Ends> {
+    /// Wakes the tasks whose appends have ended. Returns whether some have since the last call.
+    pub(crate) fn tell(&mut self, durability: Durability) -> bool {
         let ends = self.ends(durability);
         if self.told == ends {
-            return None;
+            return false;
         }
         self.told = ends;
         let mut waiters = std::mem::take(&mut self.waiters);
@@ -274,6 +273,6 @@ impl Tail {
             !has_ended
         });
         self.waiters = waiters;
-        Some(ends)
+        true
     }
 }

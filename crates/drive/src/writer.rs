@@ -4,9 +4,9 @@ use crate::frame::{Head, Written};
 use crate::origin::Opening;
 use crate::tail::Queued;
 use base::Buf;
-use clock::{Class, Rank, Stage};
+use clock::{Class, Guard, Rank, Stage};
 use media::{Error, ExtentId, Label, Page, PageId, Segments};
-use std::sync::{Arc, MutexGuard, Weak};
+use std::sync::{Arc, Weak};
 
 /// Pages that are written together, and what their heads say.
 struct Gathered {
@@ -218,16 +218,18 @@ impl Drive {
     /// Tells how appends to an extent have ended, if that has changed.
     pub(crate) fn tell_ends(
         &self,
-        mut state: MutexGuard<'_, State>,
+        mut state: Guard<'_, State>,
         extent: ExtentId,
         opening: Opening,
     ) {
         let tail = state.extents.tail(extent, opening);
-        let Some(ends) = tail.and_then(|tail| tail.tell(self.durability)) else { return };
+        if !tail.is_some_and(|tail| tail.tell(self.durability)) {
+            return;
+        }
         let log = state.log.as_ref().and_then(Weak::upgrade);
         drop(state);
         if let Some(log) = log {
-            log.land(extent, ends);
+            log.land(extent);
         }
     }
 }

@@ -289,10 +289,15 @@ pub trait Index: Send + Sync {
         false
     }
 
-    /// Fixes what [`Self::save`] will save: the entries as they are at the instant of the answer.
+    /// Fixes what [`Self::save`] will save: the entries as they are at the instant of the answer,
+    /// but those in lanes, which [`Self::freeze_lane`] fixes then.
     fn freeze(&self) -> Answer<'_, ()> {
         Answer::now(())
     }
+
+    /// Fixes the entries of a lane for [`Self::save`]. Called for all lanes, which are locked
+    /// together.
+    fn freeze_lane(&self, _: &mut Lane) {}
 
     /// Writes the entries as they were at the freeze. Entries may change while it writes. An error
     /// when there is no room for it, or when `tables` says that it is to give way.

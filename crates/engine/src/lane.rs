@@ -85,6 +85,7 @@ impl Lanes {
     /// # Panics
     /// When the task has locked a lane already.
     #[inline]
+    #[track_caller]
     pub fn lock(&self, hash: u64) -> Locked<'_> {
         let number = lane_of(hash);
         Locked(Section::one(&self.lanes, number))
@@ -98,8 +99,15 @@ impl Lanes {
         });
     }
 
+    /// Locks all lanes.
+    #[track_caller]
+    pub(crate) fn lock_each(&self) -> Locked<'_> {
+        Locked(Section::of(&self.lanes, 0..LANES))
+    }
+
     /// Locks the lanes of keys with these hashes.
     #[inline]
+    #[track_caller]
     pub(crate) fn lock_all(&self, mut hashes: impl ExactSizeIterator<Item = u64>) -> Locked<'_> {
         match (hashes.len(), hashes.next()) {
             (1, Some(hash)) => self.lock(hash),
@@ -111,6 +119,11 @@ impl Lanes {
 }
 
 impl Locked<'_> {
+    /// Calls `visit` with each locked lane.
+    pub(crate) fn each(&mut self, visit: impl FnMut(&mut Lane)) {
+        self.0.each(visit);
+    }
+
     /// Returns the lane of keys with this hash.
     ///
     /// # Panics

@@ -29,6 +29,7 @@ use crate::lane::values::Lives;
 use crate::read::key_window::KeyWindows;
 use crate::write::pending::Pending;
 use base::Buf;
+use clock::{Guard, Lock, Order};
 pub(crate) use copies::Copies;
 pub(crate) use frontier::Frontier;
 use media::{ExtentId, Media, PageId, Shape};
@@ -37,7 +38,7 @@ pub(crate) use room::{NoRoom, RESERVED_EXTENTS, Shortage, reserve};
 use smallvec::SmallVec;
 pub(crate) use state::{CountedValue, State};
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 pub(crate) use unlanded::Program;
 pub(crate) use visit::{OnItsWay, Pin, Unlanded, Visit};
 
@@ -54,7 +55,7 @@ pub(crate) struct Log {
     /// How many pages have landed or failed records were undone. It changes under the lock of
     /// `state`, and is read without it.
     decisions: AtomicU64,
-    state: Mutex<State>,
+    state: Lock<State>,
 }
 
 /// Where a record went, and the pages that must land before it is durable.
@@ -80,7 +81,7 @@ impl Log {
             windows: KeyWindows::new(0),
             answers_early: false,
             decisions: AtomicU64::new(0),
-            state: Mutex::new(state),
+            state: Lock::new(Order::Log, state),
         }
     }
 
@@ -95,8 +96,9 @@ impl Log {
     }
 
     #[inline]
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    #[track_caller]
+    pub(crate) fn state(&self) -> Guard<'_, State> {
+        self.state.lock()
     }
 
     /// Lets the cleaner use extents that are kept for table pages: see [`space::Space::owe`].

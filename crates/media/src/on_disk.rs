@@ -32,15 +32,20 @@ pub trait OnDisk {
     /// page is not written, and the log is told nothing of it.
     fn queue(&self, at: PageId, page: Page, class: Class) -> Result<(), Error>;
 
-    /// Tells `log` how the pages that are queued from now on end.
+    /// Returns how the pages of `extent` have ended that were queued; of one that is full or not in
+    /// use, all have landed.
+    fn ends(&self, extent: ExtentId) -> Ends;
+
+    /// Tells `log` whenever pages that are queued from now on have ended.
     fn report_to(&self, log: Weak<dyn Landings>);
 }
 
 /// The log that appends to a disk.
 pub trait Landings: Send + Sync {
     /// Is called whenever the [`Ends`] of an extent's pages have changed, by a task of the disk
-    /// that holds no lock of it. Must not wait. The extent is not reset before it returns.
-    fn land(self: Arc<Self>, extent: ExtentId, ends: Ends);
+    /// that holds no lock of it, in any reactor. Must not wait. The extent may have been reset
+    /// since: [`OnDisk::ends`] says how its pages have ended now.
+    fn land(self: Arc<Self>, extent: ExtentId);
 }
 
 /// How the pages of an extent have ended that a disk has queued. They end in the order of their

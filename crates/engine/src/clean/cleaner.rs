@@ -3,11 +3,10 @@
 use crate::extent::Extent;
 use crate::format::record::Sequence;
 use base::Rng;
-use clock::{Group, Promotion, TaskId};
+use clock::{Group, Guard, Lock, Order, Promotion, Rank, Stage, TaskId};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Waiting stores that are woken at once when space is free. Each wakes the next one after it has
 /// taken its space, so that not all of them search for space at the same time.
@@ -25,7 +24,7 @@ pub(crate) enum Begins {
 /// The state of cleaning.
 #[derive(Debug)]
 pub(crate) struct Cleaner {
-    state: Mutex<State>,
+    state: Lock<State>,
     /// Whether a store waits for space: a copy of the state for new stores to read.
     has_waiters: AtomicBool,
     pub(crate) promotion: Promotion,
@@ -34,7 +33,9 @@ pub(crate) struct Cleaner {
 #[derive(Debug)]
 pub(crate) struct State {
     /// The cleaner's task while it has nothing to do.
-    pub(crate) idle: Option<TaskId>,
+    idle: Option<TaskId>,
+    /// It was woken since it last began to look for work.
+    is_wanted: bool,
     /// Stores that wait for space.
     pub(crate) waiters: VecDeque<TaskId>,
     /// How often the cleaner found no space to free. A store that waited when this grew, and finds
@@ -52,7 +53,7 @@ pub(crate) struct State {
     /// The cleaner takes no further victim.
     pub(crate) is_ending: bool,
     /// Tasks that wait for its end.
-    pub(crate) enders: Vec<TaskId>,
+    enders: Vec<TaskId>,
 }
 
 /// A cleaner that has nothing to do, in a saved state.
@@ -76,6 +77,7 @@ impl Cleaner {
     pub(crate) fn new(seed: u64, group: Group) -> Self {
         let state = State {
             idle: None,
+            is_wanted: false,
             waiters: VecDeque::new(),
             refusals: 0,
             expiry_waiters: Vec::new(),
@@ -87,7 +89,7 @@ impl Cleaner {
             enders: Vec::new(),
         };
         let has_waiters = AtomicBool::new(false);
-        Self { state: Mutex::new(state), has_waiters, promotion: group.promotion() }
+        Self { state: Lock::new(Order::Cleaner, state), has_waiters, promotion: group.promotion() }
     }
 
     /// `None` while it is at work, or a task waits for it.
@@ -111,14 +113,57 @@ impl Cleaner {
         (state.round, state.rested) = (saved.round, saved.rested);
     }
 
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    #[track_caller]
+    pub(crate) fn state(&self) -> Guard<'_, State> {
+        self.state.lock()
     }
 
+    /// Has the cleaner look for work, once more if it does already.
     pub(crate) fn wake(&self) {
-        if let Some(task) = self.state().idle.take() {
+        let mut state = self.state();
+        state.is_wanted = true;
+        if let Some(task) = state.idle.take() {
             clock::wake(task);
         }
+    }
+
+    /// Waits until the cleaner, which is the current task, is wanted.
+    pub(crate) async fn rest(&self) {
+        {
+            let mut state = self.state();
+            state.enders.drain(..).for_each(clock::wake);
+            if state.is_wanted && !state.is_ending {
+                return;
+            }
+            state.idle = Some(clock::current());
+        }
+        clock::park(Rank::Free, Stage::Gc).await;
+    }
+
+    /// Begins a look for work. Returns false when the cleaner takes no further victim.
+    pub(crate) fn look(&self) -> bool {
+        let mut state = self.state();
+        state.is_wanted = false;
+        !state.is_ending
+    }
+
+    /// Returns the round, and whether a task waits for the cleaner.
+    pub(crate) fn round(&self) -> (Round, bool) {
+        let state = self.state();
+        (state.round, state.is_awaited())
+    }
+
+    /// Lets the cleaner take no further victim, and waits until it rests.
+    pub(crate) async fn end(&self) {
+        {
+            let mut state = self.state();
+            state.is_ending = true;
+            if state.idle.is_some() {
+                return;
+            }
+            state.enders.push(clock::current());
+        }
+        clock::park(Rank::Free, Stage::Gc).await;
     }
 
     /// Wakes the first [`TURNS`] stores that wait for space; the others follow one by one.
@@ -129,12 +174,17 @@ impl Cleaner {
         self.note_waiters(&state);
     }
 
-    /// Wakes all stores that wait for space: each fails if it finds none.
-    pub(crate) fn refuse(&self) {
+    /// Wakes all stores that wait for space: each fails if it finds none. If only later ones wait
+    /// than the look for work knew of, which found none waiting, returns false and wakes none.
+    pub(crate) fn refuse(&self, were_awaited: bool) -> bool {
         let mut state = self.state();
+        if !were_awaited && state.is_awaited() && !state.is_ending {
+            return false;
+        }
         state.refusals += 1;
         state.waiters.drain(..).for_each(clock::wake);
         self.note_waiters(&state);
+        true
     }
 
     /// Returns whether a store waits for space.
@@ -155,14 +205,29 @@ impl Cleaner {
         next.into_iter().for_each(clock::wake);
     }
 
-    /// Puts the current task into the queue of stores that wait for space. Returns the count of
-    /// refusals so far.
-    pub(crate) fn queue(&self, is_first: bool) -> u64 {
+    /// Puts the current task into the queue of stores that wait for space, if it `is_short` of it or
+    /// has to queue behind others. Returns the count of refusals so far.
+    pub(crate) fn queue(&self, is_first: bool, is_short: bool) -> Option<u64> {
         let mut state = self.state();
+        if !is_short && (is_first || state.waiters.is_empty()) {
+            return None;
+        }
         let place = if is_first { 0 } else { state.waiters.len() };
         state.waiters.insert(place, clock::current());
         self.note_waiters(&state);
-        state.refusals
+        Some(state.refusals)
+    }
+
+    /// Puts the current task among those that wait until an expired value is cleaned away. False if
+    /// none is, for there `is_any` or not.
+    pub(crate) fn queue_for_expired(&self, is_any: bool) -> bool {
+        let mut state = self.state();
+        if state.is_ending || !is_any && !state.wants_expired {
+            return false;
+        }
+        state.wants_expired = true;
+        state.expiry_waiters.push(clock::current());
+        true
     }
 
     /// Wakes the stores that wait for expired values to go: a victim was cleaned, or there is none.

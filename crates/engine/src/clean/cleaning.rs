@@ -5,7 +5,6 @@ use crate::clean::expiry::has_expired;
 use crate::extent::Extent;
 use crate::log::{self, RESERVED_EXTENTS};
 use crate::store::Store;
-use clock::{Rank, Stage};
 use media::{Candidate, ExtentId, Page, Victims};
 use std::sync::Arc;
 
@@ -63,15 +62,7 @@ impl Store {
     /// Ends cleaning after the current victim. After this the store writes only for its callers,
     /// and stores that need space fail.
     pub async fn end_cleaning(&self) {
-        {
-            let mut cleaner = self.cleaner.state();
-            cleaner.is_ending = true;
-            if cleaner.idle.is_some() {
-                return;
-            }
-            cleaner.enders.push(clock::current());
-        }
-        clock::park(Rank::Free, Stage::Gc).await;
+        self.cleaner.end().await;
     }
 
     /// The background task of a store.
@@ -82,12 +73,7 @@ impl Store {
             self.clean_while_worth().await;
         }
         loop {
-            {
-                let mut cleaner = self.cleaner.state();
-                cleaner.idle = Some(clock::current());
-                cleaner.enders.drain(..).for_each(clock::wake);
-            }
-            clock::park(Rank::Free, Stage::Gc).await;
+            self.cleaner.rest().await;
             // Writes since then may have left dead records to clean.
             let now = self.log.state().sequence;
             {
@@ -104,9 +90,10 @@ impl Store {
     async fn clean_while_worth(self: &Arc<Self>) {
         let mut fruitless = 0;
         loop {
-            if self.cleaner.state().is_ending {
+            if !self.cleaner.look() {
                 self.cleaner.has_looked();
-                return self.cleaner.refuse();
+                self.cleaner.refuse(true);
+                return;
             }
             let free = self.free_extents();
             self.cleaner.promotion.want(free <= RESERVED_EXTENTS);
@@ -114,8 +101,7 @@ impl Store {
                 self.cleaner.state().round = Round::first(self.log.state().sequence);
                 self.cleaner.release();
             }
-            let round = self.cleaner.state().round;
-            let hosts_wait = self.cleaner.state().is_awaited();
+            let (round, hosts_wait) = self.cleaner.round();
             let continues = match self.choose_victim(free, round, &mut fruitless) {
                 Some(victim) => self.clean(victim).await.is_ok(),
                 None if hosts_wait && self.wait_for_landings().await => true,
@@ -128,8 +114,7 @@ impl Store {
             {
                 continue;
             }
-            if !continues {
-                self.cleaner.refuse();
+            if !continues && self.cleaner.refuse(hosts_wait) {
                 self.cleaner.state().rested = self.log.state().sequence;
                 return;
             }

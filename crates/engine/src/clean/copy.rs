@@ -19,7 +19,7 @@ use crate::format::record::{Header, InBatch, Kind, Sequence, header_len};
 use crate::format::record::{NewRecord, OwnedHeader};
 use crate::format::summary::{Listed, ListedPages, read_summary};
 use crate::hashed_key::HashedKey;
-use crate::log::{Appended, CountedValue, Log, NoRoom};
+use crate::log::{Appended, CountedValue, Log, NoRoom, State};
 use crate::recover::listing::Record;
 use crate::recover::listing::Replay;
 use crate::store::Store;
@@ -88,15 +88,8 @@ impl Store {
             Ack::Buffer { .. } => self.log.close_host_pages(),
         };
         let landed = durable(&unlanded).await;
-        self.last_reader_left(victim).await;
-        {
-            let mut state = self.log.state();
-            // After a failed store the record that it was to replace is the key's newest.
-            if landed.is_err() || state.extents.get(victim).has_live() {
-                state.extents.get(victim).give_back();
-                return Ok(());
-            }
-            state.forget(victim);
+        if !self.forget_unread(victim, landed.is_ok()).await {
+            return Ok(());
         }
         self.counters.count_victim();
         self.log.erase(victim, Class::Gc).await;
@@ -140,13 +133,22 @@ impl Store {
         landed
     }
 
-    async fn last_reader_left(&self, victim: ExtentId) {
+    /// Waits for the last reader of `victim`, and takes it out of the log. False, and it stays in
+    /// use, if a record lives in it: after a failed store, which `have_landed` tells, the record
+    /// that it was to replace is the key's newest.
+    async fn forget_unread(&self, victim: ExtentId, have_landed: bool) -> bool {
         loop {
             {
                 let mut state = self.log.state();
                 let extent = state.extents.get(victim);
                 if !extent.is_pinned() {
-                    return;
+                    let is_unused = have_landed && !extent.has_live();
+                    if is_unused {
+                        state.forget(victim);
+                    } else {
+                        extent.give_back();
+                    }
+                    return is_unused;
                 }
                 extent.await_last_reader(clock::current());
             }
@@ -488,18 +490,19 @@ impl Store {
         let mut lanes = self.lanes.lock(key.hash);
         if self.index.remove(lanes.of(key.hash), header.table, key, record.address) {
             let extent = self.log.page_id(record.address).extent;
-            self.note_left(record);
-            self.log.state().uncount_value(record.counted(extent));
+            let mut state = self.log.state();
+            self.note_left(&mut state, record);
+            state.uncount_value(record.counted(extent));
             let dropped = header.key.as_bytes().len() as u64 + u64::from(header.value_len);
             self.counters.count_dropped_bytes(dropped);
         }
     }
 
     /// Notes that the index no longer points to the record, though it is the newest of its key.
-    fn note_left(&self, record: &Record) {
+    fn note_left(&self, state: &mut State, record: &Record) {
         if self.keeps_tables {
             let extent = self.log.page_id(record.address).extent;
-            self.log.state().extents.get(extent).left.insert(record.address);
+            state.extents.get(extent).left.insert(record.address);
         }
     }
 
@@ -517,7 +520,8 @@ impl Store {
         let mut lanes = self.lanes.lock(key.hash);
         let lane = lanes.of(key.hash);
         if self.index.replace(lane, header.table, key, record.address, copy.address) {
-            self.note_left(&record);
+            let mut state = self.log.state();
+            self.note_left(&mut state, &record);
             let is_lost = kind != header.kind;
             let value_len = if is_lost { 0 } else { header.value_len };
             let value_crc = if is_lost { 0 } else { header.value_crc };
@@ -527,7 +531,6 @@ impl Store {
             if let Some(values) = &mut lane.values {
                 values.moved(header.table, key, record.address, copy.address);
             }
-            let mut state = self.log.state();
             let value = record.counted(victim);
             state.uncount_value(value);
             let (extent, at) = (self.log.page_id(copy.address).extent, copy.address);
@@ -535,6 +538,7 @@ impl Store {
         } else {
             // A store replaced the entry first. If that store fails, the original is the newest
             // again.
+            drop(lanes);
             self.note_left_out(copy.address);
         }
     }

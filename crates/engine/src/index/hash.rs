@@ -149,9 +149,8 @@ impl Index for HashIndex {
         true
     }
 
-    fn freeze(&self) -> Answer<'_, ()> {
-        self.begin_saving();
-        Answer::now(())
+    fn freeze_lane(&self, lane: &mut Lane) {
+        lane.entries.undo = Some(Vec::new());
     }
 
     fn save<'a>(&'a self, tables: &'a Arc<Tables>) -> LocalFuture<'a, Result<Saved, Error>> {

@@ -24,7 +24,7 @@ use crate::recover::entered::Entered;
 use crate::write::pending::durable;
 use base::Buf;
 use base::checksum::crc32c;
-use clock::{Class, LocalFuture, Rank, Stage, TaskId};
+use clock::{Class, Guard, LocalFuture, Lock, Order, Rank, Stage, TaskId};
 use media::{ExtentId, Media, Page, PageId, Stream};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -68,7 +68,7 @@ pub struct Tables {
     finder: OnceLock<FindEntries>,
     /// While the store is being opened.
     entered: Mutex<Option<Entered>>,
-    state: Mutex<State>,
+    state: Lock<State>,
 }
 
 #[derive(Debug, Default)]
@@ -138,7 +138,8 @@ struct TablePage {
 
 impl Tables {
     pub(crate) fn new(log: Arc<Log>) -> Self {
-        Self { log, finder: OnceLock::new(), entered: Mutex::default(), state: Mutex::default() }
+        let state = Lock::new(Order::Tables, State::default());
+        Self { log, finder: OnceLock::new(), entered: Mutex::default(), state }
     }
 
     /// Makes the tables of a medium without a store, with `extents` kept for them: for tests of an
@@ -208,8 +209,9 @@ impl Tables {
         self.entered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    #[track_caller]
+    fn state(&self) -> Guard<'_, State> {
+        self.state.lock()
     }
 
     /// Returns the most bytes of a table page: those that fit a page of the medium.
@@ -283,7 +285,7 @@ impl Tables {
     }
 
     async fn page(&self, at: Address, class: Class) -> Result<TablePage, Error> {
-        let mut visit = self.log.visit(at);
+        let mut visit = self.log.visit(&mut self.log.state(), at);
         if let Some(unlanded) = visit.on_its_way.record.take() {
             let (name, _) = split_key(unlanded.header.key.as_bytes()).ok_or(Error::Unrecovered)?;
             return Ok(TablePage { name, value: unlanded.part });

@@ -9,7 +9,7 @@ use crate::format::record::Kind;
 use crate::write::pending::Pending;
 use base::checksum::hash64;
 use clock::{Class, Rank, Stage};
-use media::{Ends, ExtentId, Landings, PageId, Stream};
+use media::{ExtentId, Landings, PageId, Stream};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -180,10 +180,12 @@ impl Log {
     }
 
     /// Handles the pages of `extent` that have landed, up to the first that has failed, which it
-    /// returns.
-    fn land_ended(&self, extent: ExtentId, ends: &Ends) -> Option<Ended> {
+    /// returns for the caller to handle.
+    fn land_ended(&self, extent: ExtentId) -> Option<Ended> {
         let (state, first) = (&mut *self.state(), self.number(extent, 0));
-        while let Some(ended) = state.unlanded.next_ended(first, ends) {
+        // With the state locked no extent is reset that has a page in the list.
+        let ends = self.media.as_disk()?.ends(extent);
+        while let Some(ended) = state.unlanded.next_ended(first, &ends) {
             if ended.result.is_err() {
                 return Some(ended);
             }
@@ -197,13 +199,13 @@ impl Log {
     /// ended, the end of those does it.
     pub(crate) fn land_refused(self: Arc<Self>, extent: ExtentId) {
         clock::name_task("page program");
-        self.land(extent, Ends { landed: 0, failed: None });
+        self.land(extent);
     }
 }
 
 impl Landings for Log {
-    fn land(self: Arc<Self>, extent: ExtentId, ends: Ends) {
-        while let Some(Ended { page, pending, result }) = self.land_ended(extent, &ends) {
+    fn land(self: Arc<Self>, extent: ExtentId) {
+        while let Some(Ended { page, pending, result }) = self.land_ended(extent) {
             self.landed(PageId { extent, page }, result);
             pending.land_here(result);
         }

@@ -57,6 +57,8 @@ pub(crate) struct UnlandedPage {
     pub(crate) pending: Arc<Pending>,
     /// Why the disk did not take it.
     refused: Option<media::Error>,
+    /// A task handles its failure.
+    is_failing: bool,
 }
 
 impl UnlandedExtent {
@@ -116,7 +118,7 @@ impl UnlandedPages {
     /// Adds an open page of an extent whose first page is `first`.
     #[inline]
     pub(crate) fn expect(&mut self, first: PageNumber, number: PageNumber, pending: Arc<Pending>) {
-        let page = UnlandedPage { number, page: None, pending, refused: None };
+        let page = UnlandedPage { number, page: None, pending, refused: None, is_failing: false };
         let Some(at) = self.place(number) else {
             self.extents.push(UnlandedExtent { first, from: number, pages: [page].into() });
             return;
@@ -168,14 +170,16 @@ impl UnlandedPages {
     }
 
     /// Returns how the first page of an extent ended, if it has. Removes it if it has landed. One
-    /// that has failed stays in the list.
+    /// that has failed is returned once, and stays in the list until the caller has handled that:
+    /// then the caller asks again.
     pub(crate) fn next_ended(&mut self, first: PageNumber, ends: &Ends) -> Option<Ended> {
         let at = self.place(first)?;
         let pages = &mut self.extents[at].pages;
-        let next = pages.front().filter(|next| next.page.is_some())?;
+        let next = pages.front_mut().filter(|next| next.page.is_some() && !next.is_failing)?;
         let page = next.number.0 - first.0;
         let result = next.refused.map_or_else(|| ends.of(page), |error| Some(Err(error)))?;
         if result.is_err() {
+            next.is_failing = true;
             return Some(Ended { page, pending: next.pending.clone(), result });
         }
         let UnlandedPage { pending, .. } = pages.pop_front()?;

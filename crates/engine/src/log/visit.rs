@@ -57,27 +57,20 @@ impl Drop for Pin<'_> {
 }
 
 impl Log {
-    /// Begins a visit of the record at `address`, which the index has just returned.
+    /// Begins a visit of the record at `address`: the index leads to it while `state` is locked, or
+    /// its extent is pinned.
     #[inline]
-    pub(crate) fn visit(&self, address: Address) -> Visit<'_> {
+    pub(crate) fn visit(&self, state: &mut State, address: Address) -> Visit<'_> {
         let extent = self.page_id(address).extent;
-        let mut state = self.state();
         state.extents.get(extent).pin();
-        let (record, batch) = (self.unlanded(&state, address), state.unlanded.batch_of(address));
+        let (record, batch) = (self.unlanded(state, address), state.unlanded.batch_of(address));
         let on_its_way = OnItsWay { record, batch };
         Visit { address, on_its_way, _pin: Pin { log: self, extent } }
     }
 
-    /// Returns whether a record has not landed yet, or one of its batch has not.
-    pub(crate) fn is_on_its_way(&self, address: Address) -> bool {
-        let state = self.state();
-        state.unlanded.has(address)
-    }
-
     /// Returns whether the record at `address` and its batch have landed, in an extent of which
     /// every page has landed. Its key may be reported at once, if its value is on one page.
-    pub(crate) fn has_settled(&self, address: Address) -> bool {
-        let state = self.state();
+    pub(crate) fn has_settled(&self, state: &State, address: Address) -> bool {
         if state.unlanded.has(address) {
             return false;
         }
@@ -125,12 +118,8 @@ impl Log {
     }
 
     /// Returns a record whose page has not landed.
-    pub(crate) fn unlanded_record(&self, address: Address) -> Option<Unlanded> {
-        self.unlanded(&self.state(), address)
-    }
-
     #[inline]
-    fn unlanded(&self, state: &State, address: Address) -> Option<Unlanded> {
+    pub(crate) fn unlanded(&self, state: &State, address: Address) -> Option<Unlanded> {
         self.with_unlanded(state, address, |pages, header, part| {
             let (pages, header) = (pages.clone(), OwnedHeader::new(header));
             Some(Unlanded { pages, header, part: part()? })

@@ -10,7 +10,7 @@ use crate::hashed_key::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
 use crate::lane::Lane;
 use crate::lane::values::CachedValue;
-use crate::log::{OnItsWay, Unlanded, Visit};
+use crate::log::{OnItsWay, State, Unlanded, Visit};
 use crate::read::look_up::{Known, Look, first_known};
 use crate::sabotage::Sabotage;
 use crate::store::Store;
@@ -102,7 +102,9 @@ impl Store {
         table: TableId,
         key: HashedKey<'_>,
     ) -> Result<Retrieved, Error> {
-        let now = |lane: &mut Lane, address| self.content_now(lane, table, key, address);
+        let now = |lane: &mut Lane, state: &State, address| {
+            self.content_now(lane, state, table, key, address)
+        };
         let read = async |visit: &mut Visit<'_>| match self.content(visit, table, key).await {
             Err(Error::Unrecovered) if Sabotage::LostIsAbsent.is_on() => Ok(Look::Absent),
             content => content,
@@ -124,7 +126,8 @@ impl Store {
         let mut lanes = self.lanes.lock(key.hash);
         let lane = lanes.of(key.hash);
         let candidates = self.index.lookup(lane, table, key).at_once()?;
-        match first_known(&candidates, |address| self.content_now(lane, table, key, address)) {
+        let state = self.log.state();
+        match first_known(&candidates, |at| self.content_now(lane, &state, table, key, at)) {
             Known::Is(None) => Some(Err(Error::KeyNotFound)),
             Known::Is(Some(found)) => {
                 self.counters.count_retrieved_bytes(found.value.len());
@@ -258,16 +261,17 @@ impl Store {
     }
 
     /// Returns what the record at `address` says of `key`, if it has landed and all of it is in
-    /// memory. Has no await, so the extent is not reset before it returns.
+    /// memory. The index leads to it as long as the lane is locked, so its extent is not reset.
     fn content_now(
         &self,
         lane: &mut Lane,
+        state: &State,
         table: TableId,
         key: HashedKey<'_>,
         address: Address,
     ) -> Option<Content> {
-        if self.log.is_on_its_way(address) {
-            return self.unlanded_content_now(key.key, address);
+        if state.unlanded.has(address) {
+            return self.unlanded_content_now(state, key.key, address);
         }
         if let Some(values) = &mut lane.values
             && let Some(cached) = values.get(table, key, address)
@@ -290,11 +294,11 @@ impl Store {
 
     /// As [`Self::content_now`], for a record whose page has not landed: `None` where hosts are
     /// answered once it has.
-    fn unlanded_content_now(&self, key: &Key, address: Address) -> Option<Content> {
+    fn unlanded_content_now(&self, state: &State, key: &Key, address: Address) -> Option<Content> {
         if self.config.ack == Ack::Program {
             return None;
         }
-        let Unlanded { header, part, .. } = self.log.unlanded_record(address)?;
+        let Unlanded { header, part, .. } = self.log.unlanded(state, address)?;
         if header.key != *key {
             return Some(Look::OtherKey);
         }

@@ -9,7 +9,8 @@ use crate::format::record::{Header, OwnedHeader};
 use crate::format::summary::ListedPages;
 use crate::index::IndexEntry;
 use crate::key_space::{KeySpaceId, TableId};
-use crate::log::{Log, Pin, Visit};
+use crate::lane::Lane;
+use crate::log::{Log, Pin, State, Visit};
 use crate::read::key_window::{KeyWindow, WindowRoom};
 use crate::recover::listing::Record;
 use crate::store::Store;
@@ -43,19 +44,19 @@ enum Source {
 /// Records of each extent that are to be read, with what keeps them in place.
 #[derive(Default)]
 struct Unread<'a> {
-    extents: BTreeMap<ExtentId, (Vec<Address>, Option<Pin<'a>>)>,
+    extents: BTreeMap<ExtentId, (Vec<Address>, Pin<'a>)>,
     records: usize,
 }
 
 impl<'a> Unread<'a> {
-    fn add(&mut self, extent: ExtentId, address: Address, pin: impl FnOnce() -> Option<Pin<'a>>) {
+    fn add(&mut self, extent: ExtentId, address: Address, pin: impl FnOnce() -> Pin<'a>) {
         let (addresses, _pin) = self.extents.entry(extent).or_insert_with(|| (Vec::new(), pin()));
         addresses.push(address);
         self.records += 1;
     }
 
     /// Returns the next extents, with their addresses in rising order.
-    fn next(&mut self) -> Vec<(ExtentId, Vec<Address>, Option<Pin<'a>>)> {
+    fn next(&mut self) -> Vec<(ExtentId, Vec<Address>, Pin<'a>)> {
         let mut some = Vec::new();
         while some.len() < EXTENTS_AT_ONCE
             && let Some((extent, (mut addresses, pin))) = self.extents.pop_first()
@@ -118,17 +119,21 @@ impl Store {
             for entry in &found {
                 self.expect_header(entry.hash);
             }
-            for entry in found {
+            let mut known = Vec::new();
+            self.each_entry(table, &found, |lane, state, entry| {
                 let address = entry.address;
                 let extent = self.log.page_id(address).extent;
-                match self.key_in_memory(table, entry) {
-                    Some((key, true)) => take(key.as_bytes()),
+                match self.key_in_memory(lane, state, table, entry) {
+                    Some((key, true)) => known.push(key),
                     Some((_, false)) => {}
-                    None if self.log.has_settled(address) => {
-                        unread.add(extent, address, || self.log.pin_used(extent));
+                    None if self.log.has_settled(state, address) => {
+                        unread.add(extent, address, || self.log.pin(state, extent));
                     }
-                    None => unsettled.push(self.log.visit(address)),
+                    None => unsettled.push(self.log.visit(state, address)),
                 }
+            });
+            for key in &known {
+                take(key.as_bytes());
             }
             from = next;
             clock::give_way().await;
@@ -154,7 +159,11 @@ impl Store {
             };
             let left = self.read_extents(&some, note).await;
             for left in left.chunks(PAGES_AT_ONCE) {
-                let visits = left.iter().map(|at| self.log.visit(*at)).collect();
+                // The extents are pinned.
+                let visits = {
+                    let mut state = self.log.state();
+                    left.iter().map(|at| self.log.visit(&mut state, *at)).collect()
+                };
                 let keys = self.visited_keys(table, visits).await?;
                 keys.iter().filter(|(_, exists)| *exists).for_each(|(key, _)| take(key.as_bytes()));
             }
@@ -187,16 +196,14 @@ impl Store {
             for entry in &found {
                 self.expect_header(entry.hash);
             }
-            for entry in found {
-                let IndexEntry { hash, address } = entry;
-                let is_known = self.lanes.lock(hash).of(hash).headers.has(hash, address);
+            self.each_entry(table, &found, |lane, state, IndexEntry { hash, address }| {
                 // A page that has not landed cannot be read; without the pin its extent could be
                 // reset and filled with other pages before the read.
-                if !is_known && self.log.has_settled(address) {
+                if !lane.headers.has(hash, address) && self.log.has_settled(state, address) {
                     let extent = self.log.page_id(address).extent;
-                    unread.add(extent, address, || self.log.pin_used(extent));
+                    unread.add(extent, address, || self.log.pin(state, extent));
                 }
-            }
+            });
             from = next;
             clock::give_way().await;
         }
@@ -220,7 +227,7 @@ impl Store {
     /// in rising order. Returns those that cannot be read so.
     async fn read_extents(
         self: &Arc<Self>,
-        some: &[(ExtentId, Vec<Address>, Option<Pin<'_>>)],
+        some: &[(ExtentId, Vec<Address>, Pin<'_>)],
         mut note: impl FnMut(Address, &Header<'_>),
     ) -> Vec<Address> {
         let sources = some.iter().map(|(extent, wanted, _)| {
@@ -264,11 +271,9 @@ impl Store {
         left
     }
 
-    /// Returns the headers of an extent, at least those on `pages`: from its summary, unless that
+    /// Returns the headers of a pinned extent, at least those on `pages`: from its summary, unless that
     /// has more bytes than the headers of the pages.
     async fn source_of(self: &Arc<Self>, extent: ExtentId, pages: Vec<u32>) -> Source {
-        // The records were dropped with their key space, and the extent was reset.
-        let Some(_pin) = self.log.pin_used(extent) else { return Source::Pages(Vec::new()) };
         if let Some(summary) = self.log.open_summary(extent) {
             return Source::Summary(summary);
         }
@@ -291,17 +296,22 @@ impl Store {
 
     /// Returns the key of the record of an entry, and whether it exists, if that is known without a
     /// wait.
-    pub(crate) fn key_in_memory(&self, table: TableId, entry: IndexEntry) -> Option<(Key, bool)> {
+    pub(crate) fn key_in_memory(
+        &self,
+        lane: &Lane,
+        state: &State,
+        table: TableId,
+        entry: IndexEntry,
+    ) -> Option<(Key, bool)> {
         let IndexEntry { hash, address } = entry;
-        if !self.log.has_settled(address) {
+        if !self.log.has_settled(state, address) {
             return None;
         }
         let extent = self.log.page_id(address).extent;
         if let Some(found) = self.log.windows.get(table, extent, address) {
             return Some(found);
         }
-        let mut lanes = self.lanes.lock(hash);
-        let header = self.landed_header(lanes.of(hash), hash, address, OwnedHeader::new)?;
+        let header = self.landed_header(lane, hash, address, OwnedHeader::new)?;
         let fits = self.log.layout.fits_page(header.len(), header.value_len);
         let exists = header.kind.is_value() && !has_expired(header.expires);
         fits.then_some((header.key, exists))

@@ -2,7 +2,8 @@ use crate::error::Error;
 use crate::hashed_key::HashedKey;
 use crate::index::IndexEntry;
 use crate::key_space::{KeySpaceId, TableId};
-use crate::log::Visit;
+use crate::lane::Lane;
+use crate::log::{State, Visit};
 use crate::store::Store;
 use base::Key;
 use std::cmp::Ordering;
@@ -188,14 +189,12 @@ impl Store {
             self.expect_header(entry.hash);
         }
         let (mut keys, mut visits) = (Vec::new(), Vec::new());
-        for entry in entries {
-            match self.key_in_memory(table, *entry) {
+        self.each_entry(table, entries, |lane, state, entry| {
+            match self.key_in_memory(lane, state, table, entry) {
                 Some(found) => keys.push(found),
-                // Pinned here, at the instant of the scan, so that no extent is reset before it is
-                // read.
-                None => visits.push(self.log.visit(entry.address)),
+                None => visits.push(self.log.visit(state, entry.address)),
             }
-        }
+        });
         let are_read = visits.iter().filter(|visit| visit.on_its_way.record.is_none()).count();
         let read = self.visited_keys(table, visits).await?;
         let key_bytes = read.iter().map(|(key, _)| key.as_bytes().len() as u64).sum();
@@ -203,6 +202,37 @@ impl Store {
         self.log.windows.note_read(table, are_read as u64, key_bytes, head_bytes);
         keys.extend(read);
         Ok(keys)
+    }
+
+    /// Calls `meet` with the entries of a scan, in a stretch each: with those of the same hashes as
+    /// the index has them then, since writers and the cleaner may have moved some. Only an index in
+    /// memory is used by several reactors.
+    pub(crate) fn each_entry(
+        &self,
+        table: TableId,
+        scanned: &[IndexEntry],
+        mut meet: impl FnMut(&mut Lane, &mut State, IndexEntry),
+    ) {
+        let is_in_memory = self.index.is_by_hash() && !self.keeps_tables;
+        let any = Key::new(&[0]).expect("one byte is a key");
+        let mut last = None;
+        for entry in scanned {
+            let hash = entry.hash;
+            if is_in_memory && last.replace(hash) == Some(hash) {
+                continue;
+            }
+            let mut lanes = self.lanes.lock(hash);
+            let lane = lanes.of(hash);
+            let present = is_in_memory
+                .then(|| self.index.lookup(lane, table, HashedKey { hash, key: &any }).at_once());
+            let mut state = self.log.state();
+            match present.flatten() {
+                None => meet(lane, &mut state, *entry),
+                Some(present) => present.into_iter().for_each(|address| {
+                    meet(lane, &mut state, IndexEntry { hash, address });
+                }),
+            }
+        }
     }
 
     /// Does the same for visited records.

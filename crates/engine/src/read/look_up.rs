@@ -39,7 +39,7 @@ pub(crate) enum Known<T> {
 }
 
 /// Visits of the candidates that have to be read.
-type Visits<'a> = SmallVec<[Visit<'a>; 1]>;
+pub(crate) type Visits<'a> = SmallVec<[Visit<'a>; 1]>;
 
 /// What `candidates` say, as far as `look` knows that without a wait.
 #[inline]
@@ -123,22 +123,12 @@ impl Store {
         &self,
         table: TableId,
         key: HashedKey<'_>,
-        now: impl Fn(&mut Lane, Address) -> Option<Look<T>>,
+        now: impl Fn(&mut Lane, &State, Address) -> Option<Look<T>>,
         read: impl AsyncFn(&mut Visit<'_>) -> Result<Look<T>, Error>,
     ) -> Result<Option<T>, Error> {
-        let mut visits = Visits::new();
-        let later = match self.look_up_at_once(table, key, &now, &mut visits) {
-            Ok(Known::Is(found)) => return Ok(found),
-            Ok(Known::From(_)) => None,
-            Err(later) => Some(later),
-        };
-        if let Some(later) = later {
-            let candidates = later.await;
-            let mut lanes = self.lanes.lock(key.hash);
-            let known = self.known_of(lanes.of(key.hash), &candidates, &now, &mut visits);
-            if let Known::Is(found) = known {
-                return Ok(found);
-            }
+        let (known, mut visits) = self.begin_look_up(table, key, now).await;
+        if let Known::Is(found) = known {
+            return Ok(found);
         }
         for visit in &mut visits {
             match read(visit).await? {
@@ -150,13 +140,34 @@ impl Store {
         Ok(None)
     }
 
-    /// As [`Self::known_of`], of the index's candidates for `key`, in one section of its lane. If
-    /// the index needs a wait, returns its later answer.
+    /// Returns what the index's candidates for `key` say, as far as `now` knows without a wait, and
+    /// visits of those that have to be read first.
+    pub(crate) async fn begin_look_up<'a, T>(
+        &'a self,
+        table: TableId,
+        key: HashedKey<'a>,
+        now: impl Fn(&mut Lane, &State, Address) -> Option<Look<T>>,
+    ) -> (Known<T>, Visits<'a>) {
+        let mut visits = Visits::new();
+        let known = match self.look_up_at_once(table, key, &now, &mut visits) {
+            Ok(known) => known,
+            Err(later) => {
+                // Such an index is used by one reactor: nothing changes between answer and visits.
+                let candidates = later.await;
+                let mut lanes = self.lanes.lock(key.hash);
+                self.known_of(lanes.of(key.hash), &candidates, &now, &mut visits)
+            }
+        };
+        (known, visits)
+    }
+
+    /// As [`Self::known_of`], of the index's candidates for `key`, in one stretch. If the index
+    /// needs a wait, returns its later answer.
     fn look_up_at_once<'a, T>(
         &'a self,
         table: TableId,
         key: HashedKey<'a>,
-        now: impl Fn(&mut Lane, Address) -> Option<Look<T>>,
+        now: impl Fn(&mut Lane, &State, Address) -> Option<Look<T>>,
         visits: &mut Visits<'a>,
     ) -> Result<Known<T>, LocalFuture<'a, Candidates>> {
         let mut lanes = self.lanes.lock(key.hash);
@@ -170,13 +181,14 @@ impl Store {
         &'a self,
         lane: &mut Lane,
         candidates: &[Address],
-        now: impl Fn(&mut Lane, Address) -> Option<Look<T>>,
+        now: impl Fn(&mut Lane, &State, Address) -> Option<Look<T>>,
         visits: &mut Visits<'a>,
     ) -> Known<T> {
-        let known = first_known(candidates, |address| now(lane, address));
+        let mut state = self.log.state();
+        let known = first_known(candidates, |address| now(lane, &state, address));
         if let Known::From(at) = known {
-            // All are pinned at the instant of the index's answer.
-            visits.extend(candidates[at..].iter().map(|at| self.log.visit(*at)));
+            // All are pinned in the stretch of the index's answer.
+            visits.extend(candidates[at..].iter().map(|at| self.log.visit(&mut state, *at)));
         }
         known
     }
@@ -188,7 +200,7 @@ impl Store {
         table: TableId,
         key: HashedKey<'_>,
     ) -> Result<Option<Found>, Error> {
-        let now = |lane: &mut Lane, at| self.found_now(lane, &self.log.state(), at, key);
+        let now = |lane: &mut Lane, state: &State, at| self.found_now(lane, state, at, key);
         let read = async |visit: &mut Visit<'_>| {
             let (of, found) = self.header(visit.address, take(&mut visit.on_its_way)).await?;
             Ok(if of == *key.key { Look::Is(found) } else { Look::OtherKey })

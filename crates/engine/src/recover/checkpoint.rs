@@ -67,7 +67,11 @@ impl Store {
     async fn make_checkpoint(self: &Arc<Self>) -> Result<Checkpointed, Error> {
         self.index.freeze().await;
         let written_before = self.tables.traffic().1;
-        let (mut image, pages) = self.image();
+        let (mut image, pages) = {
+            let mut lanes = self.lanes.lock_each();
+            lanes.each(|lane| self.index.freeze_lane(lane));
+            self.image()
+        };
         let saved = self.index.save(&self.tables).await?;
         durable(&pages).await?;
         let mut extents = saved.extents;
@@ -97,7 +101,7 @@ impl Store {
     }
 
     /// Returns the image of the store at this instant, and the pages that must land before the
-    /// medium matches it.
+    /// medium matches it. All lanes are locked: no write is between its record and its entry.
     fn image(&self) -> (Image, Vec<Arc<Pending>>) {
         let mut state = self.log.state();
         self.log.pad(&mut state, Stream::Host);

@@ -16,7 +16,7 @@ use crate::format::page_view::PageView;
 use crate::format::record::{HeaderFields, Kind, Sequence, header_len};
 use crate::hashed_key::HashedKey;
 use crate::key_space::{KeySpaceId, KeySpaces, TableId};
-use crate::log::{CountedValue, Log, OnItsWay};
+use crate::log::{CountedValue, Log, OnItsWay, State};
 use crate::recover::checkpoint::Image;
 use crate::recover::entered::Entered;
 use crate::recover::listing::Listing;
@@ -454,8 +454,7 @@ impl Store {
             let (key_len, expires) = (header.key.as_bytes().len(), known.expires);
             state.uncount_value(CountedValue { extent, at, table, key_len, bytes, expires });
         }
-        drop(state);
-        self.count_entry(record);
+        self.count_entry(&mut state, record);
     }
 
     fn add(&self, record: &Record) {
@@ -465,14 +464,13 @@ impl Store {
         let lane = lanes.of(key.hash);
         self.index.insert(lane, header.table, key, record.address);
         lane.headers.note(key.hash, None, record.address, &header.borrowed());
-        self.count_entry(record);
+        self.count_entry(&mut self.log.state(), record);
     }
 
     /// Counts a record that the index now points to.
-    fn count_entry(&self, record: &Record) {
+    fn count_entry(&self, state: &mut State, record: &Record) {
         let header = &record.header;
         let extent = self.log.page_id(record.address).extent;
-        let mut state = self.log.state();
         if header.kind.is_value() {
             state.count_value(record.counted(extent));
         }

@@ -78,8 +78,10 @@ impl Store {
 
     /// Takes a tombstone out of the index, whose key has been entered. False when it is gone.
     pub(crate) fn remove_tombstone(&self, table: TableId, key: HashedKey<'_>, at: Address) -> bool {
-        self.log.state().copies.end_deleting(at);
-        self.index.remove(self.lanes.lock(key.hash).of(key.hash), table, key, at)
+        let mut lanes = self.lanes.lock(key.hash);
+        let mut state = self.log.state();
+        state.copies.end_deleting(at);
+        self.index.remove(lanes.of(key.hash), table, key, at)
     }
 }
 

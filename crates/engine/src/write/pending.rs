@@ -77,19 +77,26 @@ impl Pending {
     /// Waits until its program is over. The task may hold a latch: programs wait for dies and
     /// channels alone.
     pub(crate) async fn over(&self) {
-        if !self.has_landed() {
-            self.state().waiters.push(clock::current());
+        if !self.has_landed_or_wakes() {
             clock::park(Rank::Array, Stage::Index).await;
         }
     }
 
     /// Waits until its program is over. The time is not accounted.
     pub(crate) async fn wait(&self) {
-        if !self.has_landed() {
-            self.state().waiters.push(clock::current());
+        if !self.has_landed_or_wakes() {
             clock::park_unaccounted(Rank::Free).await;
             assert!(self.has_landed(), "waiters are woken when the page has landed");
         }
+    }
+
+    /// Returns true when its program is over; else the current task is woken then.
+    fn has_landed_or_wakes(&self) -> bool {
+        let mut state = self.state();
+        if state.landed.is_none() {
+            state.waiters.push(clock::current());
+        }
+        state.landed.is_some()
     }
 }
 

@@ -43,8 +43,13 @@ impl Store {
         kind: Kind,
         was_there: bool,
     ) -> Result<(), Error> {
+        let queued = {
+            let state = self.log.state();
+            let short = self.log.shortage(&state, Ack::Program, kind, 0).is_some();
+            self.cleaner.queue(was_there, short)
+        };
+        let Some(refusals) = queued else { return Ok(()) };
         self.cleaner.wake();
-        let refusals = self.cleaner.queue(was_there);
         clock::park(Rank::Credit, Stage::Gc).await;
         let short = self.is_short_of_room(kind);
         if self.cleaner.state().refusals > refusals && short {
@@ -56,16 +61,11 @@ impl Store {
     /// Waits until the cleaner has cleaned away some expired values; an error when it has none to
     /// clean.
     pub(crate) async fn cleaner_drops_expired(&self) -> Result<(), Error> {
-        let any = self.cleaner.state().wants_expired || self.expired_victim().is_some();
-        if !any || self.cleaner.state().is_ending {
+        let is_any = self.expired_victim().is_some();
+        if !self.cleaner.queue_for_expired(is_any) {
             return Err(Error::CapacityExceeded);
         }
         self.cleaner.wake();
-        {
-            let mut state = self.cleaner.state();
-            state.wants_expired = true;
-            state.expiry_waiters.push(clock::current());
-        }
         clock::park(Rank::Credit, Stage::Gc).await;
         Ok(())
     }

@@ -13,8 +13,9 @@ use crate::format::address::Address;
 use crate::format::record::header_len;
 use crate::hashed_key::HashedKey;
 use crate::key_space::TableId;
+use crate::lane::Lane;
 use crate::log::{Appended, CountedValue, Log, State};
-use crate::read::look_up::Found;
+use crate::read::look_up::{Found, Look};
 use crate::store::Store;
 use clock::{Class, UnixMillis};
 use media::ExtentId;
@@ -84,18 +85,20 @@ impl Store {
             let seen = self.log.decisions();
             let entry = self.enter(table, key).await;
             if self.lookup(table, key).await.contains(&at) {
-                self.point_back(failed, before);
-                break;
+                return self.point_back(failed, before);
             }
             drop(entry);
             if self.is_decided(table, key).await {
-                break;
+                return self.uncount_failed_tombstone(&mut self.log.state(), failed);
             }
             self.log.decision_after(seen).await;
         }
-        if failed.value.is_none() {
+    }
+
+    fn uncount_failed_tombstone(&self, state: &mut State, failed: Failed<'_>) {
+        let Failed { key, at, value, .. } = failed;
+        if value.is_none() {
             let bytes = self.log.layout.footprint(header_len(key.key.as_bytes().len(), None), 0);
-            let mut state = self.log.state();
             state.uncount_tombstone(self.log.page_id(at).extent, bytes);
             state.copies.undo_deleting(at);
         }
@@ -104,12 +107,13 @@ impl Store {
     /// Points the entry back. The key's latch is held.
     fn point_back(&self, failed: Failed<'_>, before: Option<&Found>) {
         let Failed { table, key, at, value } = failed;
-        // A tombstone that has landed is out of the index again.
-        let is_needed =
-            |found: &&Found| found.is_value() || self.log.state().copies.is_deleting(found.address);
-        let before = before.filter(is_needed);
         let mut lanes = self.lanes.lock(key.hash);
         let lane = lanes.of(key.hash);
+        let mut state = self.log.state();
+        // A tombstone that has landed is out of the index again.
+        let is_needed =
+            |found: &&Found| found.is_value() || state.copies.is_deleting(found.address);
+        let before = before.filter(is_needed);
         match before {
             Some(found) => drop(self.index.replace(lane, table, key, at, found.address)),
             None => drop(self.index.remove(lane, table, key, at)),
@@ -118,7 +122,6 @@ impl Store {
             values.forget(table, key.hash);
         }
         let (layout, key_len) = (self.log.layout, key.key.as_bytes().len());
-        let mut state = self.log.state();
         if let Some(FailedValue { len, expires }) = value {
             let bytes = layout.footprint(header_len(key_len, expires), len);
             let extent = self.log.page_id(at).extent;
@@ -130,6 +133,7 @@ impl Store {
             let expires = found.header.expires;
             state.count_value(CountedValue { extent, at, table, key_len, bytes, expires });
         }
+        self.uncount_failed_tombstone(&mut state, failed);
     }
 
     /// Returns false while the newest record of the key may have to be undone.
@@ -139,9 +143,8 @@ impl Store {
         {
             return false;
         }
-        let candidates = self.lookup(table, key).await;
-        let visits: Vec<_> = candidates.iter().map(|at| self.log.visit(*at)).collect();
-        for visit in visits {
+        let unknown = |_: &mut Lane, _: &State, _| None::<Look<()>>;
+        for visit in self.begin_look_up(table, key, unknown).await.1 {
             if visit.on_its_way.record.is_some() || !self.has_landed(visit.address).await {
                 return false;
             }

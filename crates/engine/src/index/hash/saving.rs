@@ -75,10 +75,6 @@ struct Filling {
 }
 
 impl HashIndex {
-    pub(super) fn begin_saving(&self) {
-        self.lanes.each(|lane| lane.entries.undo = Some(Vec::new()));
-    }
-
     pub(super) fn end_saving(&self) {
         self.lanes.each(|lane| {
             lane.entries.undo = None;
@@ -263,7 +259,7 @@ mod tests {
         };
         some_changes(&mut entries, 400);
         let table = TableId { space: KeySpaceId(1), generation: 1 };
-        index.begin_saving();
+        index.lanes.lock_each().each(|lane| index.freeze_lane(lane));
         let expected: std::collections::BTreeSet<_> = entries.keys().copied().collect();
         let mut found = std::collections::BTreeSet::new();
         for lane in 0..LANES {
@@ -279,7 +275,7 @@ mod tests {
         assert!(none_is_dropped(&index), "none stays");
         entries.retain(|(id, _), _| *id != table);
         assert_eq!(index.entries(), entries.len() as u64);
-        index.begin_saving();
+        index.lanes.lock_each().each(|lane| index.freeze_lane(lane));
         index.drop_table(TableId { generation: 0, ..table });
         index.end_saving();
         assert!(none_is_dropped(&index), "if it gives way");
@@ -298,7 +294,7 @@ mod tests {
                 }
             };
             some_changes(&mut entries, &mut rng, 400);
-            index.begin_saving();
+            index.lanes.lock_each().each(|lane| index.freeze_lane(lane));
             let expected: std::collections::BTreeSet<_> = entries.keys().copied().collect();
             let mut found = std::collections::BTreeSet::new();
             for lane in 0..LANES {
