@@ -13,6 +13,7 @@ mod live_counts;
 mod recalls;
 mod room;
 mod sealing;
+mod settled;
 mod space;
 mod state;
 #[cfg(test)]
@@ -35,6 +36,7 @@ pub(crate) use frontier::Frontier;
 use media::{ExtentId, Media, PageId, Shape};
 pub use room::SPARE_EXTENTS_MIN;
 pub(crate) use room::{NoRoom, RESERVED_EXTENTS, Shortage, reserve};
+use settled::Settled;
 use smallvec::SmallVec;
 pub(crate) use state::{CountedValue, State};
 use std::sync::atomic::AtomicU64;
@@ -52,10 +54,23 @@ pub(crate) struct Log {
     pub(crate) windows: KeyWindows,
     /// Hosts are answered before their pages have landed.
     pub(crate) answers_early: bool,
+    pub(crate) settled: Settled,
     /// How many pages have landed or failed records were undone. It changes under the lock of
     /// `state`, and is read without it.
     decisions: AtomicU64,
     state: Lock<State>,
+}
+
+/// The state of a log, which is locked when it is first asked for: at most once in a stretch.
+pub(crate) struct LateState<'a> {
+    log: &'a Log,
+    state: Option<Guard<'a, State>>,
+}
+
+impl LateState<'_> {
+    pub(crate) fn get(&mut self) -> &mut State {
+        self.state.get_or_insert_with(|| self.log.state())
+    }
 }
 
 /// Where a record went, and the pages that must land before it is durable.
@@ -71,6 +86,10 @@ impl Log {
     pub(crate) fn new(media: Arc<dyn Media>, extents: Extents, sequence: Sequence) -> Self {
         let shape = media.shape();
         let shares_space = media.as_memory().is_some();
+        let settled = Settled::new(&shape);
+        for (id, extent) in extents.iter() {
+            settled.set(id, extent.pages());
+        }
         let state = State::new(extents, sequence, shares_space, shape.pages_per_extent);
         Self {
             shape,
@@ -80,6 +99,7 @@ impl Log {
             lives: Arc::new(Lives::new(&shape)),
             windows: KeyWindows::new(0),
             answers_early: false,
+            settled,
             decisions: AtomicU64::new(0),
             state: Lock::new(Order::Log, state),
         }
@@ -99,6 +119,11 @@ impl Log {
     #[track_caller]
     pub(crate) fn state(&self) -> Guard<'_, State> {
         self.state.lock()
+    }
+
+    /// As [`Self::state`], but locks it later, if at all.
+    pub(crate) const fn late_state(&self) -> LateState<'_> {
+        LateState { log: self, state: None }
     }
 
     /// Lets the cleaner use extents that are kept for table pages: see [`space::Space::owe`].

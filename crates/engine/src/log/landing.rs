@@ -4,6 +4,7 @@ use super::room::{Shortage, reserve};
 use super::unlanded::Ended;
 use super::{Log, State};
 use crate::ack::Ack;
+use crate::format::address::Address;
 use crate::format::page_view::PageView;
 use crate::format::record::Kind;
 use crate::write::pending::Pending;
@@ -167,12 +168,29 @@ impl Log {
         }
     }
 
+    /// Tells readers which pages of an extent have settled.
+    fn note_settled(&self, state: &mut State, id: ExtentId) {
+        let unsettled = state.unlanded.first_unsettled(self.number(id, 0));
+        let end = unsettled.unwrap_or_else(|| state.extents.get(id).pages());
+        self.settled.set(id, end);
+    }
+
+    /// Forgets the batch that begins at `first`, which has landed or was undone.
+    pub(crate) fn end_batch(&self, state: &mut State, first: Address) {
+        state.unlanded.end_batch(first);
+        let id = self.page_id(first).extent;
+        if state.extents.find(id).is_some() {
+            self.note_settled(state, id);
+        }
+    }
+
     /// Notes that a page of `extent` is no longer on its way.
-    fn note_landed(&self, state: &mut State, extent: ExtentId) {
-        let extent = state.extents.get(extent);
+    fn note_landed(&self, state: &mut State, id: ExtentId) {
+        let extent = state.extents.get(id);
         extent.land_page();
         state.cleaning.note_landed(extent);
         let is_of_host = extent.label.stream == Stream::Host;
+        self.note_settled(state, id);
         self.note_decision(state);
         if is_of_host {
             state.buffer.end_page();

@@ -416,6 +416,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("recalls", include_str!("recalls.rs")),
     ("room", include_str!("room.rs")),
     ("sealing", include_str!("sealing.rs")),
+    ("settled", include_str!("settled.rs")),
     ("space", include_str!("space.rs")),
     ("state", include_str!("state.rs")),
     ("unlanded", include_str!("unlanded.rs")),

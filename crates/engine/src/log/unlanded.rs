@@ -115,6 +115,16 @@ impl UnlandedPages {
         self.get(address.page()).is_some() || self.batch_of(address).is_some()
     }
 
+    /// Returns the number of the first page of an extent that has not landed, or that has a record
+    /// of a batch that has not. `first` is that of the extent's first page.
+    pub(crate) fn first_unsettled(&self, first: PageNumber) -> Option<u32> {
+        let has = |number: PageNumber| number.0.wrapping_sub(first.0) < self.pages_per_extent;
+        let page = self.place(first).map(|at| self.extents[at].from);
+        let batches = self.batches.iter().map(|batch| batch.first.page());
+        let unsettled = page.into_iter().chain(batches.filter(|number| has(*number)));
+        unsettled.min().map(|number| number.0 - first.0)
+    }
+
     /// Adds an open page of an extent whose first page is `first`.
     #[inline]
     pub(crate) fn expect(&mut self, first: PageNumber, number: PageNumber, pending: Arc<Pending>) {

@@ -68,6 +68,13 @@ impl Log {
         Visit { address, on_its_way, _pin: Pin { log: self, extent } }
     }
 
+    /// Returns true if the record at `address` and its batch have landed. May return false for one
+    /// that has. The caller has locked the lane whose index leads to it.
+    #[inline]
+    pub(crate) fn has_landed(&self, address: Address) -> bool {
+        self.settled.has(self.page_id(address))
+    }
+
     /// Returns whether the record at `address` and its batch have landed, in an extent of which
     /// every page has landed. Its key may be reported at once, if its value is on one page.
     pub(crate) fn has_settled(&self, state: &State, address: Address) -> bool {

@@ -10,7 +10,7 @@ use crate::hashed_key::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
 use crate::lane::Lane;
 use crate::lane::values::CachedValue;
-use crate::log::{OnItsWay, State, Unlanded, Visit};
+use crate::log::{LateState, OnItsWay, State, Unlanded, Visit};
 use crate::read::look_up::{Known, Look, first_known};
 use crate::sabotage::Sabotage;
 use crate::store::Store;
@@ -102,7 +102,7 @@ impl Store {
         table: TableId,
         key: HashedKey<'_>,
     ) -> Result<Retrieved, Error> {
-        let now = |lane: &mut Lane, state: &State, address| {
+        let now = |lane: &mut Lane, state: &mut LateState<'_>, address| {
             self.content_now(lane, state, table, key, address)
         };
         let read = async |visit: &mut Visit<'_>| match self.content(visit, table, key).await {
@@ -126,8 +126,8 @@ impl Store {
         let mut lanes = self.lanes.lock(key.hash);
         let lane = lanes.of(key.hash);
         let candidates = self.index.lookup(lane, table, key).at_once()?;
-        let state = self.log.state();
-        match first_known(&candidates, |at| self.content_now(lane, &state, table, key, at)) {
+        let mut state = self.log.late_state();
+        match first_known(&candidates, |at| self.content_now(lane, &mut state, table, key, at)) {
             Known::Is(None) => Some(Err(Error::KeyNotFound)),
             Known::Is(Some(found)) => {
                 self.counters.count_retrieved_bytes(found.value.len());
@@ -265,13 +265,13 @@ impl Store {
     fn content_now(
         &self,
         lane: &mut Lane,
-        state: &State,
+        state: &mut LateState<'_>,
         table: TableId,
         key: HashedKey<'_>,
         address: Address,
     ) -> Option<Content> {
-        if state.unlanded.has(address) {
-            return self.unlanded_content_now(state, key.key, address);
+        if !self.log.has_landed(address) && state.get().unlanded.has(address) {
+            return self.unlanded_content_now(state.get(), key.key, address);
         }
         if let Some(values) = &mut lane.values
             && let Some(cached) = values.get(table, key, address)

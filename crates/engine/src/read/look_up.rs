@@ -10,7 +10,7 @@ use crate::format::record::{Header, HeaderFields, OwnedHeader};
 use crate::hashed_key::HashedKey;
 use crate::key_space::TableId;
 use crate::lane::Lane;
-use crate::log::{Log, OnItsWay, State, Unlanded, Visit};
+use crate::log::{LateState, Log, OnItsWay, State, Unlanded, Visit};
 use crate::sabotage::Sabotage;
 use crate::store::Store;
 use crate::write::condition::Version;
@@ -123,7 +123,7 @@ impl Store {
         &self,
         table: TableId,
         key: HashedKey<'_>,
-        now: impl Fn(&mut Lane, &State, Address) -> Option<Look<T>>,
+        now: impl Fn(&mut Lane, &mut LateState<'_>, Address) -> Option<Look<T>>,
         read: impl AsyncFn(&mut Visit<'_>) -> Result<Look<T>, Error>,
     ) -> Result<Option<T>, Error> {
         let (known, mut visits) = self.begin_look_up(table, key, now).await;
@@ -146,7 +146,7 @@ impl Store {
         &'a self,
         table: TableId,
         key: HashedKey<'a>,
-        now: impl Fn(&mut Lane, &State, Address) -> Option<Look<T>>,
+        now: impl Fn(&mut Lane, &mut LateState<'_>, Address) -> Option<Look<T>>,
     ) -> (Known<T>, Visits<'a>) {
         let mut visits = Visits::new();
         let known = match self.look_up_at_once(table, key, &now, &mut visits) {
@@ -167,7 +167,7 @@ impl Store {
         &'a self,
         table: TableId,
         key: HashedKey<'a>,
-        now: impl Fn(&mut Lane, &State, Address) -> Option<Look<T>>,
+        now: impl Fn(&mut Lane, &mut LateState<'_>, Address) -> Option<Look<T>>,
         visits: &mut Visits<'a>,
     ) -> Result<Known<T>, LocalFuture<'a, Candidates>> {
         let mut lanes = self.lanes.lock(key.hash);
@@ -181,14 +181,14 @@ impl Store {
         &'a self,
         lane: &mut Lane,
         candidates: &[Address],
-        now: impl Fn(&mut Lane, &State, Address) -> Option<Look<T>>,
+        now: impl Fn(&mut Lane, &mut LateState<'_>, Address) -> Option<Look<T>>,
         visits: &mut Visits<'a>,
     ) -> Known<T> {
-        let mut state = self.log.state();
-        let known = first_known(candidates, |address| now(lane, &state, address));
+        let mut state = self.log.late_state();
+        let known = first_known(candidates, |address| now(lane, &mut state, address));
         if let Known::From(at) = known {
             // All are pinned in the stretch of the index's answer.
-            visits.extend(candidates[at..].iter().map(|at| self.log.visit(&mut state, *at)));
+            visits.extend(candidates[at..].iter().map(|at| self.log.visit(state.get(), *at)));
         }
         known
     }
@@ -200,7 +200,9 @@ impl Store {
         table: TableId,
         key: HashedKey<'_>,
     ) -> Result<Option<Found>, Error> {
-        let now = |lane: &mut Lane, state: &State, at| self.found_now(lane, state, at, key);
+        let now = |lane: &mut Lane, state: &mut LateState<'_>, at| {
+            self.found_now(lane, state.get(), at, key)
+        };
         let read = async |visit: &mut Visit<'_>| {
             let (of, found) = self.header(visit.address, take(&mut visit.on_its_way)).await?;
             Ok(if of == *key.key { Look::Is(found) } else { Look::OtherKey })

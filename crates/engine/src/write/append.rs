@@ -232,6 +232,8 @@ impl Log {
         builder: PageBuilder,
         summary: Summary,
     ) {
+        // All pages before the open one have landed, of a new extent none.
+        self.settled.set(at.extent, at.page);
         let pending = self.expect_page(state, at.extent, at.page);
         let place = (at.extent, at.page, self.shape.pages_per_extent);
         let frontier = Frontier::new(place, builder, pending, summary);
@@ -241,6 +243,7 @@ impl Log {
     fn expect_page(&self, state: &mut State, extent: ExtentId, page: u32) -> Arc<Pending> {
         let pending = Arc::new(Pending::default());
         let (first, number) = (self.number(extent, 0), self.number(extent, page));
+        assert!(!self.settled.has(PageId { extent, page }), "a page settles after it was filled");
         state.unlanded.expect(first, number, pending.clone());
         state.extents.get(extent).expect_page(page);
         pending

@@ -14,7 +14,7 @@ use crate::format::record::header_len;
 use crate::hashed_key::HashedKey;
 use crate::key_space::TableId;
 use crate::lane::Lane;
-use crate::log::{Appended, CountedValue, Log, State};
+use crate::log::{Appended, CountedValue, LateState, Log, State};
 use crate::read::look_up::{Found, Look};
 use crate::store::Store;
 use clock::{Class, UnixMillis};
@@ -143,7 +143,7 @@ impl Store {
         {
             return false;
         }
-        let unknown = |_: &mut Lane, _: &State, _| None::<Look<()>>;
+        let unknown = |_: &mut Lane, _: &mut LateState<'_>, _| None::<Look<()>>;
         for visit in self.begin_look_up(table, key, unknown).await.1 {
             if visit.on_its_way.record.is_some() || !self.has_landed(visit.address).await {
                 return false;
