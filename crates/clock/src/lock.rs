@@ -29,19 +29,17 @@ impl Order {
     }
 }
 
-/// The locks that this thread holds.
-#[derive(Clone, Copy, Default)]
-struct Held {
-    count: u8,
-    /// The highest order of them.
-    highest: u8,
-    /// One of this stretch was given back.
-    gives_back: bool,
-}
+/// The number of locks that this thread holds, in [`HELD`].
+const COUNT: u32 = 0xFF;
+/// The highest order of them, shifted.
+const HIGHEST: u32 = 8;
+/// One lock of the stretch was given back.
+const GIVES_BACK: u32 = 1 << 16;
+/// [`preempt_by`] was called.
+const IS_PREEMPTED: u32 = 1 << 17;
 
 thread_local! {
-    static HELD: Cell<Held> = const { Cell::new(Held { count: 0, highest: 0, gives_back: false }) };
-    static IS_PREEMPTED: Cell<bool> = const { Cell::new(false) };
+    static HELD: Cell<u32> = const { Cell::new(0) };
     static PREEMPTION: RefCell<Option<Rc<dyn Fn()>>> = const { RefCell::new(None) };
 }
 
@@ -72,7 +70,7 @@ pub struct Guard<'a, T> {
 pub(crate) struct Taken {
     order: Order,
     /// The highest order of the locks that were held before.
-    before: u8,
+    before: u32,
 }
 
 impl Taken {
@@ -80,34 +78,57 @@ impl Taken {
     #[track_caller]
     pub(crate) fn new(order: Order) -> Self {
         let held = HELD.get();
-        if held.count == 0 {
-            if IS_PREEMPTED.get() {
-                preempt();
-            }
-            HELD.set(Held { count: 1, highest: order as u8, gives_back: false });
+        if held == 0 {
+            HELD.set(1 | (order as u32) << HIGHEST);
             return Self { order, before: 0 };
         }
-        assert!(order as u8 > held.highest, "locks are taken in order: {order:?} was not");
-        assert!(
-            !held.gives_back || order.is_of_object(),
-            "a stretch takes all its locks before it gives one back: {order:?} was taken after"
-        );
-        HELD.set(Held { count: held.count + 1, highest: order as u8, ..held });
-        Self { order, before: held.highest }
+        if held == IS_PREEMPTED {
+            preempt();
+        } else if !may_take(order, held) {
+            refuse(order, held);
+        }
+        let before = highest(held);
+        HELD.set(((held & !(0xFF << HIGHEST)) + 1) | (order as u32) << HIGHEST);
+        Self { order, before }
     }
+}
+
+/// The highest order of the locks that are held, 0 for none.
+#[inline]
+const fn highest(held: u32) -> u32 {
+    held >> HIGHEST & 0xFF
+}
+
+#[inline]
+const fn may_take(order: Order, held: u32) -> bool {
+    order as u32 > highest(held) && (held & GIVES_BACK == 0 || order.is_of_object())
+}
+
+/// Panics, but for destructors of a task that panics.
+#[cold]
+#[track_caller]
+fn refuse(order: Order, held: u32) {
+    if std::thread::panicking() {
+        return;
+    }
+    assert!(held & GIVES_BACK != 0, "locks are taken in order: {order:?} was not");
+    panic!("a stretch takes all its locks before it gives one back: {order:?} was taken after");
 }
 
 impl Drop for Taken {
     #[inline]
     fn drop(&mut self) {
         let held = HELD.get();
-        let count = held.count - 1;
-        HELD.set(if count == 0 {
-            Held::default()
+        if held == 1 | (self.order as u32) << HIGHEST {
+            return HELD.set(0);
+        }
+        let left = (held & !(0xFF << HIGHEST)) - 1;
+        HELD.set(if left & COUNT == 0 {
+            held & IS_PREEMPTED
         } else if self.order.is_of_object() {
-            Held { count, highest: self.before, ..held }
+            left | self.before << HIGHEST
         } else {
-            Held { count, highest: self.before, gives_back: true }
+            left | self.before << HIGHEST | GIVES_BACK
         });
     }
 }
@@ -162,20 +183,25 @@ impl<T: fmt::Debug> fmt::Debug for Guard<'_, T> {
 /// Calls `run` on this thread before each stretch, while the task that begins it is polled: `run`
 /// may do what other threads could do then. `None` ends that.
 pub fn preempt_by(run: Option<Rc<dyn Fn()>>) {
-    IS_PREEMPTED.set(run.is_some());
+    assert_nothing_locked();
+    HELD.set(if run.is_some() { IS_PREEMPTED } else { 0 });
     PREEMPTION.set(run);
 }
 
 #[cold]
 fn preempt() {
-    let run = PREEMPTION.with_borrow(Option::clone);
-    run.into_iter().for_each(|run| run());
+    if !std::thread::panicking() {
+        let run = PREEMPTION.with_borrow(Option::clone);
+        if let Some(run) = run {
+            run();
+        }
+    }
 }
 
 /// Panics when this thread holds a lock.
 #[inline]
 pub(crate) fn assert_nothing_locked() {
-    assert!(HELD.get().count == 0, "a task gives its locks back before it waits");
+    assert!(HELD.get() & COUNT == 0, "a task gives its locks back before it waits");
 }
 
 #[cfg(test)]
