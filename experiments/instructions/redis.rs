@@ -4,7 +4,7 @@
 use crate::drives;
 use crate::tape::Tape;
 use base::BufPool;
-use clock::{Monitor, Notify};
+use clock::Notify;
 use drive::Durability;
 use engine::Store;
 use reactor::Reactor;
@@ -31,7 +31,7 @@ pub(crate) fn in_memory(kind: Kind, operations: u64) {
     Reactor::new(None).run(async {
         let drive = drives::in_memory().await;
         let door = door(drive.kv().expect("the drive has pairs").clone()).await;
-        serve(&door, None, kind, operations).await;
+        serve(&door, kind, operations).await;
     });
 }
 
@@ -39,9 +39,8 @@ pub(crate) fn in_memory(kind: Kind, operations: u64) {
 pub(crate) fn on_a_disk(operations: u64) {
     Reactor::new(None).run(async {
         let drive = drives::on_a_disk(Durability::EverySecond).await;
-        let monitor = drive.monitor().clone();
-        let door = monitor.clone().enter(door(drive.store().clone())).await;
-        serve(&door, Some(&monitor), Kind::Set, operations).await;
+        let door = door(drive.store().clone()).await;
+        serve(&door, Kind::Set, operations).await;
     });
 }
 
@@ -52,17 +51,13 @@ async fn door(store: Arc<Store>) -> Rc<Door> {
 }
 
 /// Stores all keys, then executes `operations` of one kind.
-async fn serve(door: &Rc<Door>, monitor: Option<&Arc<Monitor>>, kind: Kind, operations: u64) {
+async fn serve(door: &Rc<Door>, kind: Kind, operations: u64) {
     let clients: Vec<_> = (0..CLIENTS)
         .map(|_| {
             let tape = Rc::new(Tape::default());
             let serving = Box::pin(serve_from(tape.clone(), door.clone(), Ends::default()));
-            let monitor = monitor.cloned();
             clock::spawn(async move {
-                match monitor {
-                    Some(monitor) => monitor.enter(serving).await,
-                    None => serving.await,
-                };
+                serving.await;
             });
             tape
         })

@@ -21,8 +21,9 @@
 //!    event. Input from outside is stamped with [`host_now`], or comes from a task that waited for
 //!    [`catch_up`]. While no event is due the owner of the futures may [`move_on`] to the wall: a
 //!    task that it wakes for an input then runs at the instant of that input.
-//! 7. Tasks of several schedules, each on its own thread, share a device inside its [`Monitor`],
-//!    which runs one of them at a time. Tasks of peer schedules wake one another.
+//! 7. Tasks of several schedules, each on its own thread, share what is behind [`Lock`]s. All that
+//!    a task does between its first lock and its last is one step to the others. Tasks of peer
+//!    schedules wake one another.
 //! 8. A task names its kind by [`name_task`], for reports on where a thread's time went.
 //! 9. A trace sink receives each [`Span`] for which a unit of a resource was held.
 //!
@@ -31,15 +32,15 @@
 //! | a task | `schedule`, `task`, `task_state`, `park`, `timer` |
 //! | the wait for a resource | `queue`, `resource`, `rank`, `class`, `station`, `plane_group` |
 //! | an account of time | `stage`, `account`, `charge`, `trace` |
-//! | several reactors | `monitor`, `inside`, `section` |
+//! | several reactors | `lock`, `section` |
 //!
 //! # Guarantees
 //! - Equal inputs give equal runs: ties at one instant break by submission order, or by a seed.
 //! - Resources serve by (class, arrival), or by arrival in a group set to that order. A waiter is
 //!   bypassed at most `BYPASS_MAX` times in a row, and work is suspended at most `SUSPENDS_MAX`
 //!   times.
-//! - A task waits only for a [`Rank`] above all that it holds, and in no [`Section`]; anything else
-//!   panics.
+//! - A task waits only for a [`Rank`] above all that it holds, and holds no [`Lock`] then; anything
+//!   else panics.
 //! - When a schedule runs dry while tasks wait, [`stuck`] names what each waits for.
 //!
 //! # Trusts
@@ -54,10 +55,8 @@ mod arrival;
 mod charge;
 mod class;
 mod gate;
-mod inside;
 mod join;
 mod lock;
-mod monitor;
 mod notify;
 mod park;
 mod plane_group;
@@ -85,10 +84,8 @@ pub use arrival::{CatchUp, catch_up, give_way};
 pub use charge::{Code, CodeCosts, Cores};
 pub use class::Class;
 pub use gate::{Closed, Gate};
-pub use inside::{Inside, is_inside};
 pub use join::{join_all, join_at_once};
 pub use lock::{Guard, Lock, Order, preempt_by};
-pub use monitor::Monitor;
 pub use notify::Notify;
 pub use park::{Held, Park, park, park_unaccounted, wake};
 pub use power::{lose_power, was_at_work};

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Order {
-    /// A lane of keys. Several are taken together, in rising order: see [`Section`](crate::Section).
+    /// A lane of keys. A [`Section`](crate::Section) takes several together, in rising order.
     Lane = 1,
     /// The state of a log: extents, open pages, counts.
     Log,

@@ -1,4 +1,3 @@
-use crate::monitor::Monitor;
 use crate::queue::{GroupOrder, Queue};
 use crate::station_state::StationState;
 use crate::task_state::{Task, TaskId};
@@ -10,7 +9,6 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::pin::Pin;
-use std::sync::Arc;
 
 /// A boxed future of the device: it need not be `Send`, since it never leaves its reactor.
 pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
@@ -56,9 +54,6 @@ pub struct Schedule {
     pub(crate) reactor_id: u32,
     /// Wakes a task of a peer schedule.
     remote_waker: Option<RemoteWaker>,
-    /// The monitor that a task entered last, and whether the polled task is inside of it.
-    pub(crate) monitor: Option<Arc<Monitor>>,
-    pub(crate) is_inside: bool,
     wall: Option<Wall>,
     /// How late the clock came to the present instant.
     late: Nanos,

@@ -1,6 +1,5 @@
-use crate::inside::in_its_place;
 use crate::rank::Rank;
-use crate::schedule::with;
+use crate::schedule::{LocalFuture, with};
 use crate::stage::{Stage, Stages};
 use crate::task_state::{TaskId, Wait};
 use crate::timer::Timer;
@@ -60,7 +59,7 @@ pub fn reactor_and_time() -> (u32, Nanos) {
 /// Starts `future` as a task at this instant, after the tasks that are ready now.
 #[inline]
 pub fn spawn(future: impl Future<Output = ()> + 'static) -> TaskId {
-    let future = in_its_place(future);
+    let future: LocalFuture<'static, ()> = Box::pin(future);
     with(|schedule| {
         let task = schedule.add_ready_task();
         schedule.spawned.push((task, future));
@@ -72,7 +71,7 @@ pub fn spawn(future: impl Future<Output = ()> + 'static) -> TaskId {
 /// outside.
 #[inline]
 pub fn spawn_at(at: Nanos, future: impl Future<Output = ()> + 'static) -> TaskId {
-    let future = in_its_place(future);
+    let future: LocalFuture<'static, ()> = Box::pin(future);
     with(|schedule| {
         let task = schedule.add_task_at(at);
         schedule.spawned.push((task, future));
@@ -82,7 +81,7 @@ pub fn spawn_at(at: Nanos, future: impl Future<Output = ()> + 'static) -> TaskId
 
 /// Starts a task on behalf of the current one. It holds `inherited` until it ends.
 pub(crate) fn spawn_child(future: impl Future<Output = ()> + 'static, inherited: u16) {
-    let future = in_its_place(future);
+    let future: LocalFuture<'static, ()> = Box::pin(future);
     with(|schedule| {
         let task = schedule.add_ready_task();
         schedule.adopt_child(task, inherited);
@@ -92,7 +91,7 @@ pub(crate) fn spawn_child(future: impl Future<Output = ()> + 'static, inherited:
 
 /// As [`spawn_child`], but polls it once, now.
 pub(crate) fn start_child(future: impl Future<Output = ()> + 'static, inherited: u16) {
-    let mut future = in_its_place(future);
+    let mut future: LocalFuture<'static, ()> = Box::pin(future);
     let (task, parent) = with(|schedule| {
         let task = schedule.start_task();
         schedule.adopt_child(task, inherited);

@@ -2,7 +2,6 @@
 //! task answers all that have landed.
 
 use crate::completion::Outcome;
-use crate::controller::{Controller, Visitor};
 use crate::namespace::{Namespace, NamespaceInUse};
 use crate::status::status_of;
 use base::Nanos;
@@ -21,8 +20,6 @@ pub(crate) trait HasCommits: 'static {
     type Command: 'static;
 
     fn commit_queue(&self) -> &CommitQueue<Self::Command>;
-
-    fn device(&self) -> &Controller;
 
     /// Answers a Store that has landed, or was undone. `spent` are the stages of the time since it
     /// began.
@@ -58,22 +55,15 @@ impl<C> Default for CommitQueue<C> {
 }
 
 impl<C> CommitQueue<C> {
-    /// Adds a Store to the commit queue of `queue`, which is this one. `visitor` leaves the monitor
-    /// if a task has to be spawned that answers the Stores of its extent.
+    /// Adds a Store to the commit queue of `queue`, which is this one.
     #[inline]
-    pub(crate) fn push<Q: HasCommits<Command = C>>(
-        &self,
-        queue: &Rc<Q>,
-        commit: Commit<C>,
-        visitor: &mut Visitor<'_>,
-    ) {
+    pub(crate) fn push<Q: HasCommits<Command = C>>(&self, queue: &Rc<Q>, commit: Commit<C>) {
         let extent = commit.landing.extent();
         let mut all = self.0.borrow_mut();
         match all.iter_mut().find(|commits| commits.extent == extent) {
             Some(commits) => commits.waiting.push_back(commit),
             None => {
                 all.push(Commits { extent, waiting: VecDeque::from([commit]) });
-                visitor.leave();
                 clock::spawn(answer_all(queue.clone(), extent));
             }
         }
@@ -102,13 +92,12 @@ impl<C> CommitQueue<C> {
 /// Answers the Stores of an extent, each after those before it, until none is left.
 async fn answer_all<Q: HasCommits>(queue: Rc<Q>, extent: Option<ExtentId>) {
     clock::name_task("commit queue");
-    // It takes the locks of pages one after the other, so it needs no monitor.
     let landed =
         |commit: &Commit<_>| store_of(&commit.namespace).try_landed(&commit.landing, commit.began);
     let mut answered = 0_u32;
     while let Some((commit, mut durable)) = queue.commit_queue().next(extent, landed) {
         if durable.is_none() {
-            queue.device().inside(commit.landing.is_over()).await;
+            commit.landing.is_over().await;
             durable = landed(&commit);
         }
         match durable {
@@ -131,7 +120,7 @@ async fn answer_failed<Q: HasCommits>(queue: Rc<Q>, commit: Commit<Q::Command>) 
     let mut before = Stages::default();
     before.add(Stage::Batch, clock::now() - began);
     clock::account(&before);
-    let stored = queue.device().inside(store_of(&namespace).landed(landing)).await;
+    let stored = store_of(&namespace).landed(landing).await;
     queue.answer_store(command, done(stored), &clock::stages());
 }
 

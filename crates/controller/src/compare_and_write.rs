@@ -13,7 +13,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 impl Controller {
-    /// Executes two adjacent commands as one operation. Polled inside.
+    /// Executes two adjacent commands as one operation.
     pub(crate) async fn execute_fused(
         &self,
         namespace: Option<Arc<NamespaceInUse>>,

@@ -9,12 +9,9 @@ use crate::sanitizing::Sanitizing;
 use crate::span_locks::SpanLocks;
 use crate::submission::Submission;
 use base::Key;
-use clock::{Inside, Monitor};
 use engine::Store;
 use spec::{QualifiedName, Status};
-use std::future::poll_fn;
 use std::ops::Deref;
-use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,8 +20,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Config {
     /// The delays of an emulated device; `None` for a drive that takes the time that it takes.
     pub emulation: Option<Emulation>,
-    /// Guards the namespaces against concurrent use in other reactors; `None` with one reactor.
-    pub monitor: Option<Arc<Monitor>>,
     /// Whether a loss of power can lose acknowledged, unflushed data: a volatile write cache (Base
     /// 2.1, Volatile Write Cache), which is always on.
     pub has_volatile_cache: bool,
@@ -40,7 +35,6 @@ pub struct Controller {
     delete_reports_missing: Arc<AtomicBool>,
     lists_short_keys: Arc<AtomicBool>,
     kv: Option<Arc<Store>>,
-    monitor: Option<Arc<Monitor>>,
     has_volatile_cache: bool,
 }
 
@@ -53,27 +47,6 @@ struct Common {
     delete_reports_missing: Arc<AtomicBool>,
     lists_short_keys: Arc<AtomicBool>,
     kv: Option<Arc<Store>>,
-}
-
-/// Enters the monitor for parts of a poll, and stays inside from one to the next. A task that is
-/// spawned inside runs inside: so callers leave before they spawn one, or answer a host.
-pub(crate) struct Visitor<'a> {
-    device: &'a Controller,
-    inside: Option<Inside<'a>>,
-}
-
-impl Visitor<'_> {
-    #[inline]
-    pub(crate) fn enter(&mut self) {
-        if self.inside.is_none() {
-            self.inside = self.device.enter();
-        }
-    }
-
-    #[inline]
-    pub(crate) fn leave(&mut self) {
-        self.inside = None;
-    }
 }
 
 impl Controller {
@@ -120,7 +93,6 @@ impl Controller {
             lists_short_keys: common.lists_short_keys,
             kv: common.kv,
             delays: config.emulation.map(Delays::new),
-            monitor: config.monitor,
             has_volatile_cache: config.has_volatile_cache,
         })
     }
@@ -189,38 +161,8 @@ impl Controller {
         self.has_volatile_cache
     }
 
-    /// Runs `work` inside the monitor.
-    pub(crate) async fn inside<T>(&self, work: impl Future<Output = T>) -> T {
-        self.inside_pinned(pin!(work)).await
-    }
-
-    /// As [`Self::inside`], for a large future, which [`Self::inside`] would store twice.
-    pub(crate) async fn inside_pinned<F: Future>(&self, mut work: Pin<&mut F>) -> F::Output {
-        poll_fn(|context| {
-            let _inside = self.enter();
-            work.as_mut().poll(context)
-        })
-        .await
-    }
-
-    /// Enters the monitor until the guard drops, within one poll of a task.
-    #[inline]
-    fn enter(&self) -> Option<Inside<'_>> {
-        self.monitor.as_ref().map(Monitor::inside)
-    }
-
-    /// Returns a visitor of the monitor, outside of it.
-    #[inline]
-    pub(crate) const fn visitor(&self) -> Visitor<'_> {
-        Visitor { device: self, inside: None }
-    }
-
     /// Flushes all namespaces. Data whose flush fails is not durable; no host is told.
     pub(crate) async fn flush_all(&self) {
-        self.inside(self.flush_each()).await;
-    }
-
-    async fn flush_each(&self) {
         for namespace in self.namespace_ids().into_iter().filter_map(|id| self.namespace(id)) {
             match &**namespace {
                 Namespace::Kv(store) => drop(store.flush().await),
@@ -230,8 +172,7 @@ impl Controller {
         }
     }
 
-    /// Executes a command and keeps its namespace alive until then. Callers poll it inside the
-    /// monitor.
+    /// Executes a command and keeps its namespace alive until then.
     pub(crate) async fn execute(
         &self,
         namespace: Option<Arc<NamespaceInUse>>,
@@ -275,7 +216,7 @@ mod tests {
     #[test]
     fn drive_without_emulation_has_nothing_to_wait_for() {
         reactor::Reactor::new(None).run(async {
-            let config = Config { emulation: None, monitor: None, has_volatile_cache: false };
+            let config = Config { emulation: None, has_volatile_cache: false };
             let controller = Controller::new(Vec::new(), config);
             assert!(controller.delays.is_none());
             assert_eq!(clock::resources(), []);

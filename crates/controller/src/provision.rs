@@ -31,7 +31,7 @@ impl Controller {
     /// pairs. Returns its id.
     pub(crate) async fn create_namespace(&self, set: CommandSet, size: u64) -> Result<u32, Status> {
         let nsid = self.inventory.reserve()?;
-        match self.inside(self.make(nsid, set, size)).await {
+        match self.make(nsid, set, size).await {
             Ok(namespace) => {
                 self.inventory.put(nsid, namespace);
                 Ok(nsid)
@@ -65,7 +65,7 @@ impl Controller {
         // expose its data.
         let (namespace, users) = self.inventory.begin_end(nsid)?;
         users.end(Stage::Queue).await;
-        let wiped = self.inside(end(nsid, &namespace)).await;
+        let wiped = end(nsid, &namespace).await;
         match wiped {
             Ok(()) => self.inventory.end(nsid, &namespace),
             Err(_) => self.inventory.put(nsid, namespace),
@@ -78,7 +78,7 @@ impl Controller {
     pub(crate) async fn format_namespace(&self, nsid: u32) -> Result<(), Status> {
         let (namespace, users) = self.inventory.begin_format(nsid)?;
         users.end(Stage::Queue).await;
-        let wiped = self.inside(wipe(nsid, &namespace)).await;
+        let wiped = wipe(nsid, &namespace).await;
         self.inventory.end_format(nsid);
         wiped
     }

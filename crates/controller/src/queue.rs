@@ -10,7 +10,6 @@ use base::Nanos;
 use clock::Stages;
 use spec::Opcode;
 use std::cell::{Cell, RefCell};
-use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -139,8 +138,7 @@ impl Shared {
             clock::label(id);
             let submitted = clock::now();
             let opcode = submission.command.opcode();
-            let work = pin!(shared.controller.execute(namespace, submission));
-            let outcome = shared.controller.inside_pinned(work).await;
+            let outcome = shared.controller.execute(namespace, submission).await;
             shared.post_here((id, opcode), submitted, outcome);
         });
     }
@@ -159,8 +157,7 @@ impl Shared {
             let (second_id, second) = second;
             let asked = [(first_id, &first), (second_id, &second)];
             let asked = asked.map(|(id, submission)| (id, submission.command.opcode()));
-            let work = shared.controller.execute_fused(namespace, [first, second]);
-            let outcomes = shared.controller.inside(work).await;
+            let outcomes = shared.controller.execute_fused(namespace, [first, second]).await;
             for (asked, outcome) in asked.into_iter().zip(outcomes) {
                 shared.post_here(asked, submitted, outcome);
             }
@@ -217,23 +214,15 @@ impl Shared {
         let began = clock::now();
         let held = &mut *self.held.borrow_mut();
         let count = held.partition_point(|held| held.at <= began).min(STORES_A_TURN);
-        let mut visitor = self.controller.visitor();
         for Held { asked, at, namespace, mut quick } in held.drain(..count) {
-            visitor.enter();
             match quick.attempt(store_of(&namespace)) {
-                Tried::Done(outcome) => {
-                    visitor.leave();
-                    self.post(asked, began, outcome, Stages::default());
-                }
+                Tried::Done(outcome) => self.post(asked, began, outcome, Stages::default()),
                 Tried::Landing(landing) => {
                     let command = (asked, began);
                     let commit = Commit { namespace, landing, began, command };
-                    self.commits.push(self, commit, &mut visitor);
+                    self.commits.push(self, commit);
                 }
-                Tried::Waits => {
-                    visitor.leave();
-                    self.execute(Held { asked, at, namespace, quick });
-                }
+                Tried::Waits => self.execute(Held { asked, at, namespace, quick }),
             }
         }
     }
@@ -245,10 +234,7 @@ impl Shared {
             clock::name_task("command");
             clock::label(asked.0);
             let submitted = clock::now();
-            let outcome = {
-                let work = pin!(quick.execute(store_of(&namespace)));
-                shared.controller.inside_pinned(work).await
-            };
+            let outcome = quick.execute(store_of(&namespace)).await;
             shared.post_here(asked, submitted, outcome);
         });
     }
@@ -281,10 +267,6 @@ impl HasCommits for Shared {
 
     fn commit_queue(&self) -> &CommitQueue<Self::Command> {
         &self.commits
-    }
-
-    fn device(&self) -> &Controller {
-        &self.controller
     }
 
     fn answer_store(&self, (asked, began): Self::Command, outcome: Outcome, spent: &Stages) {

@@ -92,7 +92,7 @@ impl Quick {
         matches!(self.action, Action::Store(..))
     }
 
-    /// Executes it as far as that takes no wait. Callers are inside the monitor.
+    /// Executes it as far as that takes no wait.
     #[inline]
     pub(crate) fn attempt(&mut self, store: &Arc<Store>) -> Tried {
         let key = HashedKey { hash: self.hash, key: &self.key };

@@ -21,8 +21,7 @@ use std::sync::{Arc, Weak};
 /// `docs/internals/drive-format.md` for what lies where.
 ///
 /// Pages are frames. They are gathered into long writes and share flushes; each extent lands them
-/// in order, so that a loss of power leaves its first ones. Tasks of several reactors use one
-/// inside of a [`clock::Monitor`].
+/// in order, so that a loss of power leaves its first ones. Tasks of several reactors may use one.
 pub struct Medium {
     pub(crate) drive: Arc<Drive>,
     info: DriveInfo,

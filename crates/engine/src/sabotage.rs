@@ -23,6 +23,10 @@ pub enum Sabotage {
     TornRecords,
     /// What cannot be read counts as not there.
     LostIsAbsent,
+    /// A checkpoint fixes the index lane by lane, and then the extents.
+    CheckpointByLanes,
+    /// A write gives its locks back between the look at the keys' records and the append.
+    AppendsLate,
 }
 
 #[cfg(feature = "sabotage")]
@@ -31,7 +35,7 @@ static CHOSEN: AtomicU8 = AtomicU8::new(0);
 impl Sabotage {
     /// All mistakes.
     #[cfg(feature = "sabotage")]
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::AnswerBeforeData,
         Self::IndexBeforeData,
         Self::NoTombstones,
@@ -39,6 +43,8 @@ impl Sabotage {
         Self::TornBatches,
         Self::TornRecords,
         Self::LostIsAbsent,
+        Self::CheckpointByLanes,
+        Self::AppendsLate,
     ];
 
     /// After this call each store of this process makes this mistake alone.

@@ -71,7 +71,6 @@ pub(crate) async fn device() -> (Arc<Controller>, Arc<Gate>) {
             gate: gate.clone(),
         }),
         // Makes every log and feature available to hosts.
-        monitor: None,
         has_volatile_cache: true,
     };
     (Controller::new(namespaces, config), gate)

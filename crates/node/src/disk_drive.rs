@@ -1,6 +1,6 @@
 use crate::indexes::INDEXES;
 use base::{MIB, Nanos, parse_size};
-use clock::{Group, Monitor};
+use clock::Group;
 use controller::Controller;
 use drive::{DriveInfo, Durability, Format, Medium};
 use engine::{Ack, IndexConfig, KeySpaceId, Recovery, SPARE_EXTENTS_MIN, ScrubFinding, Store};
@@ -116,8 +116,6 @@ pub struct DiskDrive {
     controller: Arc<Controller>,
     store: Arc<Store>,
     medium: Arc<Medium>,
-    /// Held by each task while it executes commands or background work of the store.
-    monitor: Arc<Monitor>,
     recovery: Recovery,
 }
 
@@ -125,7 +123,6 @@ pub struct DiskDrive {
 #[derive(Clone)]
 pub struct DiskDriveShare {
     controller: Arc<Controller>,
-    monitor: Arc<Monitor>,
 }
 
 impl DiskDrive {
@@ -150,15 +147,6 @@ impl DiskDrive {
 
     /// Opens the drive on `blocks`. Runs inside a reactor that serves them.
     pub async fn open(blocks: Arc<dyn Blocks>, options: DiskOptions) -> Result<Self, DiskError> {
-        let monitor = Monitor::new();
-        monitor.clone().enter(Self::open_inside(monitor, blocks, options)).await
-    }
-
-    async fn open_inside(
-        monitor: Arc<Monitor>,
-        blocks: Arc<dyn Blocks>,
-        options: DiskOptions,
-    ) -> Result<Self, DiskError> {
         let start = clock::host_now();
         let medium = Arc::new(Medium::open(blocks, options.durability).await?);
         let group = Group::new();
@@ -166,19 +154,18 @@ impl DiskDrive {
         let (store, recovery) = Store::open(medium.clone(), config).await?;
         let has_volatile_cache = options.durability == Durability::EverySecond;
         let namespaces = vec![controller::Namespace::Kv(store.clone())];
-        let timing = without_emulation(&monitor, has_volatile_cache);
+        let timing = without_emulation(has_volatile_cache);
         let controller = Controller::new(namespaces, timing);
         if has_volatile_cache {
             clock::spawn(flush_forever(medium.clone()));
         }
         let recovery = Recovery { time: clock::host_now() - start, ..recovery };
-        Ok(Self { controller, store, medium, monitor, recovery })
+        Ok(Self { controller, store, medium, recovery })
     }
 
     /// Returns the handle from which other reactors create controllers.
     pub fn share(&self) -> DiskDriveShare {
-        let (controller, monitor) = (self.controller.clone(), self.monitor.clone());
-        DiskDriveShare { controller, monitor }
+        DiskDriveShare { controller: self.controller.clone() }
     }
 
     /// Returns the controller, which creates queue pairs.
@@ -186,20 +173,13 @@ impl DiskDrive {
         &self.controller
     }
 
-    /// Returns the store of its pairs. If other reactors use the drive too, callers go through a
-    /// controller, which enters the monitor for each poll.
+    /// Returns the store of its pairs, which any reactor may use.
     pub const fn store(&self) -> &Arc<Store> {
         &self.store
     }
 
-    /// Returns the monitor that guards the store.
-    pub const fn monitor(&self) -> &Arc<Monitor> {
-        &self.monitor
-    }
-
     /// Returns the store's use of space.
     pub fn usage(&self) -> engine::Usage {
-        let _inside = self.monitor.inside();
         self.store.usage()
     }
 
@@ -239,17 +219,12 @@ impl DiskDrive {
             let byte = medium.byte_of(finding.at);
             tell(format!("damage at byte {byte}: {finding}"));
         };
-        let _inside = self.monitor.inside();
         clock::spawn(self.store.clone().scrub(rate, tell));
     }
 
     /// Closes the drive: writes a checkpoint, so that the next open is fast, and flushes. Callers
     /// store nothing afterwards.
     pub async fn close(&self) -> Result<(), DiskError> {
-        self.monitor.enter(self.close_inside()).await
-    }
-
-    async fn close_inside(&self) -> Result<(), DiskError> {
         self.store.end_scrubbing();
         self.store.end_cleaning().await;
         match self.store.checkpoint().await {
@@ -266,14 +241,14 @@ impl DiskDriveShare {
     /// Creates a controller of the drive for the calling reactor.
     pub fn controller(&self) -> Arc<Controller> {
         let has_volatile_cache = self.controller.has_volatile_cache();
-        let timing = without_emulation(&self.monitor, has_volatile_cache);
+        let timing = without_emulation(has_volatile_cache);
         self.controller.beside(timing)
     }
 }
 
 /// Returns the configuration of a controller whose commands take no emulated time.
-fn without_emulation(monitor: &Arc<Monitor>, has_volatile_cache: bool) -> controller::Config {
-    controller::Config { emulation: None, monitor: Some(monitor.clone()), has_volatile_cache }
+const fn without_emulation(has_volatile_cache: bool) -> controller::Config {
+    controller::Config { emulation: None, has_volatile_cache }
 }
 
 /// Flushes at intervals. The next command that writes reports a failed flush.

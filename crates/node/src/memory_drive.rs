@@ -65,8 +65,7 @@ impl MemoryDrive {
                 controller::Namespace::Block(Arc::new(MemoryBlocks::new(shape)))
             }
         };
-        let config =
-            controller::Config { emulation: None, monitor: None, has_volatile_cache: false };
+        let config = controller::Config { emulation: None, has_volatile_cache: false };
         Ok(Self { controller: Controller::new(vec![namespace], config) })
     }
 

@@ -23,8 +23,8 @@
 //!    put up [`notices`]. A [`Remote`] is what other threads hold of a reactor: they stop it and
 //!    read its [`Load`]. A sender notifies the receiving reactor, which is a system call only
 //!    if that one sleeps (`remote.rs` says why no notification is lost).
-//! 8. [`peers`] share a device inside of a [`clock::Monitor`] and let one another's tasks go on;
-//!    in virtual time a [`PeerGroup`] is several of them on one thread.
+//! 8. [`peers`] share a device behind [`clock::Lock`]s and wake one another's tasks; in virtual
+//!    time a [`PeerGroup`] is several of them on one thread.
 //! 9. A served reactor counts the polls that took more than [`LONG_POLL`] of its thread's CPU time,
 //!    by the names of their tasks: see [`Remote::long_polls`].
 //! 10. Futures of `clock` need no waker: the clock knows whom it names. There are no others; one

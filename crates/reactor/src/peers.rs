@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A place among reactors whose tasks wait for one another's inside of a [`clock::Monitor`].
+/// A place among reactors whose tasks wait for one another's.
 #[derive(Clone, Debug)]
 pub struct Peer {
     number: u32,

@@ -5,7 +5,7 @@ mod left;
 mod sectors;
 
 use base::{Buf, BufMut, Nanos, Rng};
-use clock::{Class, LocalFuture, Rank, Stage, TaskId, sleep};
+use clock::{Class, LocalFuture, Rank, Stage, TaskId};
 pub use conditions::{DiskConditions, DiskFaults};
 pub use left::Left;
 use media::{Blocks, BlocksShape, Error, Segments};
@@ -140,16 +140,22 @@ impl SimDisk {
 
     /// Takes a time up to `longest`. Without power nothing ends.
     async fn work(&self, longest: Nanos) {
-        let time = {
+        let end = {
             let mut state = self.state();
             let number = state.counts.changes();
             if state.cut_at.is_some_and(|cut_at| number > cut_at) && !state.is_cut {
                 state.is_cut = true;
                 state.waiter.take().into_iter().for_each(clock::wake);
             }
-            Nanos(state.rng.below(longest.0 + 1))
+            let DiskConditions { tick, at_once, .. } = self.conditions;
+            if at_once > 0 && state.rng.below(8) < at_once {
+                clock::now()
+            } else {
+                let end = clock::now() + Nanos(state.rng.below(longest.0 + 1));
+                Nanos(end.0.next_multiple_of(tick.0))
+            }
         };
-        sleep(time, Stage::Array).await;
+        clock::sleep_until(end, Stage::Array).await;
         if self.state().is_cut {
             clock::park(Rank::Core, Stage::Queue).await;
             unreachable!("a task without power is not woken");

@@ -1,5 +1,5 @@
 use crate::disk::{DiskConditions, DiskFaults, Left, SimDisk};
-use base::Rng;
+use base::{Nanos, Rng};
 use drive::{Durability, Format};
 use media::BlocksShape;
 use node::{DISK_DRIVE_EXTENTS_MIN, DiskOptions};
@@ -46,7 +46,7 @@ impl DiskPlan {
             extents: u64::from(DISK_DRIVE_EXTENTS_MIN) + 1 + rng.below(8),
             options: DiskOptions { durability, checkpoint_bytes, ..defaults },
             has_faults: rng.below(2) == 0,
-            reactors: [1, 2, 2, 3][usize::try_from(rng.below(4)).expect("one of four")],
+            reactors: 1 + usize::try_from(rng.below(4)).expect("at most four"),
         }
     }
 
@@ -55,8 +55,14 @@ impl DiskPlan {
         let bytes = OTHER_BYTES + self.extents * self.extent_bytes;
         let blocks = bytes / u64::from(self.block_bytes);
         let shape = BlocksShape { block_bytes: self.block_bytes, blocks, parallelism: 4 };
-        let conditions =
-            DiskConditions { trims: self.trims, ..DiskConditions::new(self.sector_bytes) };
+        let (tick, at_once) = [(1, 0), (20_000, 0), (200_000, 0), (20_000, 7)]
+            [usize::try_from(self.seed % 4).expect("one of four")];
+        let conditions = DiskConditions {
+            trims: self.trims,
+            tick: Nanos(tick),
+            at_once,
+            ..DiskConditions::new(self.sector_bytes)
+        };
         SimDisk::new(shape, conditions, self.seed)
     }
 

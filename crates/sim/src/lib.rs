@@ -41,6 +41,7 @@ mod batches;
 mod block;
 mod block_host;
 mod client;
+mod cold_reads;
 mod content;
 mod disk;
 mod disk_driver;
@@ -77,6 +78,7 @@ mod zone_host;
 mod zone_model;
 mod zoned;
 
+pub use cold_reads::read_while_cleaning;
 pub use disk::{DiskConditions, DiskCounts, DiskFaults, Left, SimDisk};
 pub use disk_scenarios::cut_at_change;
 pub use history::{Call, Condition, History, Moment, Open, Operation, Outcome, Version};

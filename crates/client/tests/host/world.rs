@@ -99,7 +99,7 @@ impl World {
 async fn serve(network: &Network, blocks: Arc<dyn Blocks>) {
     let group = Group::new();
     let namespaces = vec![Namespace::Kv(store(group).await), Namespace::Block(blocks)];
-    let config = Config { emulation: None, monitor: None, has_volatile_cache: false };
+    let config = Config { emulation: None, has_volatile_cache: false };
     let subsystem = SubsystemConfig {
         nqn: NQN.to_owned(),
         serial: "KV-0001".to_owned(),

@@ -19,7 +19,6 @@ use crate::submission::Submission;
 use base::{Buf, Nanos};
 use clock::Stages;
 use spec::{Command, Opcode, Status, Transfer};
-use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -59,15 +58,12 @@ impl Pair {
         let io_context = self.io_context().expect("a queue that holds commands executes them");
         let store = store_of(&namespace);
         let mut work = Work::default();
-        let mut visitor = io_context.device.visitor();
         for HeldCommand { head, room, mut quick } in held.commands.drain(..) {
             let begun = quick.begun(room);
-            visitor.enter();
             let tried = quick.attempt(store);
             let take_slot = || self.take_slot(head).expect("the queue had room for the command");
             match tried {
                 Tried::Done(mut outcome) => {
-                    visitor.leave();
                     io_context.end(begun, &mut outcome, &mut work);
                     self.respond(head, outcome);
                 }
@@ -76,10 +72,9 @@ impl Pair {
                     io_context.rights.tally.begin(began);
                     let (namespace, command) = (namespace.clone(), (take_slot(), begun));
                     let commit = Commit { namespace, landing, began, command };
-                    self.commits.push(self, commit, &mut visitor);
+                    self.commits.push(self, commit);
                 }
                 Tried::Waits => {
-                    visitor.leave();
                     let (namespace, todo) = (namespace.clone(), Todo::Quick(quick));
                     self.give(take_slot(), Job { namespace, begun, todo });
                 }
@@ -122,10 +117,7 @@ impl Pair {
         let device = &io_context.device;
         let (_, second, second_begun) = second.begin(io_context, tickets[1]);
         let (namespace, first, first_begun) = first.begin(io_context, tickets[0]);
-        let outcomes = {
-            let work = pin!(device.execute_fused(Some(namespace), [first, second]));
-            device.inside_pinned(work).await
-        };
+        let outcomes = device.execute_fused(Some(namespace), [first, second]).await;
         let begun = [first_begun, second_begun];
         for ((ticket, begun), outcome) in tickets.into_iter().zip(begun).zip(outcomes) {
             self.end_here(io_context, ticket, begun, outcome);
@@ -160,11 +152,7 @@ async fn work(pair: Rc<Pair>, slot: Rc<WorkSlot>) {
     let io_context = pair.io_context().expect("a pair that is given jobs executes them");
     while let Some((ticket, job)) = slot.job.take() {
         let (namespace, todo, begun) = job.begin(io_context, ticket);
-        let device = &io_context.device;
-        let outcome = {
-            let work = pin!(device.carry_out(namespace, todo));
-            device.inside_pinned(work).await
-        };
+        let outcome = io_context.device.carry_out(namespace, todo).await;
         pair.end_here(io_context, ticket, begun, outcome);
         if pair.is_over() || !pair.workers.keep(&slot) {
             return;
@@ -180,10 +168,6 @@ impl HasCommits for Pair {
         &self.commits
     }
 
-    fn device(&self) -> &Controller {
-        &self.io_context().expect("it executes commands").device
-    }
-
     fn answer_store(&self, (ticket, begun): Self::Command, outcome: Outcome, _: &Stages) {
         let io_context = self.io_context().expect("it executes commands");
         self.end(io_context, ticket, begun, outcome);
@@ -191,7 +175,7 @@ impl HasCommits for Pair {
 }
 
 impl Controller {
-    /// Executes a command of `namespace`. Callers poll it inside the monitor.
+    /// Executes a command of `namespace`.
     async fn carry_out(&self, namespace: Arc<NamespaceInUse>, todo: Todo) -> Outcome {
         match (todo, &**namespace) {
             (Todo::Execute(submission), _) => self.execute(Some(namespace), submission).await,

@@ -174,8 +174,8 @@ impl Cleaner {
         self.note_waiters(&state);
     }
 
-    /// Wakes all stores that wait for space: each fails if it finds none. If only later ones wait
-    /// than the look for work knew of, which found none waiting, returns false and wakes none.
+    /// Wakes all stores that wait for space: each fails if it finds none. Returns false and wakes
+    /// none if a store has come since the look for work, which found none waiting.
     pub(crate) fn refuse(&self, were_awaited: bool) -> bool {
         let mut state = self.state();
         if !were_awaited && state.is_awaited() && !state.is_ending {
@@ -205,8 +205,8 @@ impl Cleaner {
         next.into_iter().for_each(clock::wake);
     }
 
-    /// Puts the current task into the queue of stores that wait for space, if it `is_short` of it or
-    /// has to queue behind others. Returns the count of refusals so far.
+    /// Puts the current task into the queue of stores that wait for space, if it `is_short` of it
+    /// or has to queue behind others. Returns the count of refusals so far.
     pub(crate) fn queue(&self, is_first: bool, is_short: bool) -> Option<u64> {
         let mut state = self.state();
         if !is_short && (is_first || state.waiters.is_empty()) {
@@ -219,7 +219,7 @@ impl Cleaner {
     }
 
     /// Puts the current task among those that wait until an expired value is cleaned away. False if
-    /// none is, for there `is_any` or not.
+    /// none will be: there is none, as `is_any` says, or the cleaner takes no further victim.
     pub(crate) fn queue_for_expired(&self, is_any: bool) -> bool {
         let mut state = self.state();
         if state.is_ending || !is_any && !state.wants_expired {

@@ -271,8 +271,8 @@ impl Store {
         left
     }
 
-    /// Returns the headers of a pinned extent, at least those on `pages`: from its summary, unless that
-    /// has more bytes than the headers of the pages.
+    /// Returns the headers of a pinned extent, at least those on `pages`: from its summary, unless
+    /// that has more bytes than the headers of the pages.
     async fn source_of(self: &Arc<Self>, extent: ExtentId, pages: Vec<u32>) -> Source {
         if let Some(summary) = self.log.open_summary(extent) {
             return Source::Summary(summary);

@@ -13,6 +13,7 @@ use crate::key_space::TableId;
 use crate::lane::{Lane, Locked};
 use crate::log::{CountedValue, NoRoom, Shortage, State};
 use crate::read::look_up::{Found, Known};
+use crate::sabotage::Sabotage;
 use crate::store::Store;
 use crate::write::announced::Announced;
 use crate::write::condition::Stored;
@@ -106,6 +107,9 @@ impl<'a, 'k> Attempt<'a, 'k> {
     /// Does all that needs no wait. An error has changed nothing.
     pub(crate) fn advance(&mut self) -> Result<Step, Error> {
         let store = self.store;
+        if Sabotage::AppendsLate.is_on() {
+            self.find_early()?;
+        }
         loop {
             let mut lanes = store.lanes.lock_all(hashes(self.set.members));
             let mut state = store.log.state();
@@ -126,6 +130,16 @@ impl<'a, 'k> Attempt<'a, 'k> {
                 None => self.start_over(),
             }
         }
+    }
+
+    /// See [`Sabotage::AppendsLate`].
+    fn find_early(&mut self) -> Result<(), Error> {
+        let mut lanes = self.store.lanes.lock_all(hashes(self.set.members));
+        let mut state = self.store.log.state();
+        if !self.has_begun && self.begin(&mut state)?.is_none() {
+            find(self.store, &mut lanes, &state, self.set.members);
+        }
+        Ok(())
     }
 
     /// Does all that needs no wait, of keys whose lanes are locked. Returns `None` if other

@@ -237,7 +237,7 @@ pub(super) fn controller(
         },
         cores: Cores::new(shared.group, core.count, costs),
     };
-    controller::Config { emulation: Some(emulation), monitor: None, has_volatile_cache }
+    controller::Config { emulation: Some(emulation), has_volatile_cache }
 }
 
 #[cfg(test)]

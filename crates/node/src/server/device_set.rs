@@ -184,7 +184,7 @@ impl DeviceSetBuilder {
             let drive = &drives[at.expect("a door is where its device is")];
             let store = drive.controller().kv();
             let store = store.ok_or(ServerError::NoPairs)?;
-            doors.push(gate.open(store.clone(), drive.monitor().cloned()).await?);
+            doors.push(gate.open(store.clone()).await?);
         }
         Ok(DeviceSet { drives, places, subsystems, began, resp: doors })
     }

@@ -6,7 +6,6 @@ use crate::{
     Device, DeviceError, DiskDrive, DiskDriveShare, DiskError, DiskOptions, FaultPlan, Profile,
     SavedDevice,
 };
-use clock::Monitor;
 use controller::{Controller, FlashFigures};
 use engine::{CacheCounts, Scrubbed};
 use media::Traffic;
@@ -111,14 +110,6 @@ impl Drive {
             Self::Emulated(drive) => drive.device.controller(),
             Self::Memory(drive) => drive.controller(),
             Self::Disk(disk) => disk.drive.controller(),
-        }
-    }
-
-    /// Returns the monitor that guards its store, if several reactors use it.
-    pub(super) fn monitor(&self) -> Option<&Arc<Monitor>> {
-        match self {
-            Self::Disk(disk) => Some(disk.drive.monitor()),
-            Self::Emulated(_) | Self::Memory(_) => None,
         }
     }
 

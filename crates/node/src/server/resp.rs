@@ -8,7 +8,7 @@ use super::served_resp::{ServedResp, ServedTls};
 use super::setup::ServedDevice;
 use super::status::{ClientStatus, RedisStatus};
 use base::{BufPool, Nanos};
-use clock::{Monitor, Notify};
+use clock::Notify;
 use engine::Store;
 use net::Stream;
 use reactor::{TcpListener, TcpStream};
@@ -90,24 +90,18 @@ impl RespListeners {
         })
     }
 
-    /// Starts to accept clients of `store`, which `monitor` guards. Runs inside the reactor.
-    pub(super) async fn open(
-        self,
-        store: Arc<Store>,
-        monitor: Option<Arc<Monitor>>,
-    ) -> Result<RespDoor, ServerError> {
+    /// Starts to accept clients of `store`. Runs inside the reactor.
+    pub(super) async fn open(self, store: Arc<Store>) -> Result<RespDoor, ServerError> {
         let Self { device, plain, tls, users, settings, places } = self;
         let door = Rc::new(Door::new(store, users, settings, BufPool::new(POOL_BYTES)));
-        let prepared = within(monitor.as_ref(), door.prepare()).await;
-        prepared.map_err(ServerError::Resp)?;
-        let (tended, inside) = (door.clone(), monitor.clone());
+        door.prepare().await.map_err(ServerError::Resp)?;
+        let tended = door.clone();
         clock::spawn(async move {
             clock::name_task("expiry");
-            within(inside.as_ref(), tended.tend()).await;
+            tended.tend().await;
         });
         let clients = Rc::new(Clients {
             door,
-            monitor,
             open: RefCell::default(),
             is_over: Cell::new(false),
             is_empty: Notify::new(),
@@ -153,14 +147,6 @@ fn listen(address: SocketAddr) -> Result<TcpListener, ServerError> {
     TcpListener::bind(address).map_err(|error| ServerError::Listen { address, error })
 }
 
-/// Runs `does` inside `monitor`, if the store has one.
-async fn within<T>(monitor: Option<&Arc<Monitor>>, does: impl Future<Output = T>) -> T {
-    match monitor {
-        Some(monitor) => monitor.enter(does).await,
-        None => does.await,
-    }
-}
-
 /// A running Redis service of a device.
 pub(super) struct RespDoor {
     /// The device's index in the server's list.
@@ -172,7 +158,6 @@ pub(super) struct RespDoor {
 /// The connected clients.
 struct Clients {
     door: Rc<Door>,
-    monitor: Option<Arc<Monitor>>,
     /// Functions that close each connection, by number.
     open: RefCell<BTreeMap<u64, Box<dyn Fn()>>>,
     /// Whether new connections are closed at once.
@@ -206,8 +191,7 @@ impl Clients {
 
     async fn answer(&self, stream: Rc<impl Stream + 'static>, ends: Ends) {
         // Boxed: the enclosing futures would hold several times its size for each client.
-        let serving = Box::pin(serve_from(stream, self.door.clone(), ends));
-        within(self.monitor.as_ref(), serving).await;
+        Box::pin(serve_from(stream, self.door.clone(), ends)).await;
     }
 
     /// Serves a client in a task of its own.

@@ -1,20 +1,15 @@
-//! Tasks of several reactors that wait for one another's inside of a monitor.
+//! Tasks of several reactors that wait for one another, and share what is behind a lock.
 
 use base::Nanos;
-use clock::{Monitor, Rank, Stage, TaskId};
+use clock::{Guard, Lock, Order, Rank, Stage, TaskId};
 use reactor::{PeerGroup, Reactor, Remote, peers};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
-/// A buffer of one place (Hoare), and whether a task is inside its monitor.
-#[derive(Default)]
-struct Buffer {
-    state: Mutex<State>,
-    is_used: AtomicBool,
-}
+/// A buffer of one place.
+struct Buffer(Lock<State>);
 
 #[derive(Default)]
 struct State {
@@ -24,53 +19,39 @@ struct State {
 }
 
 impl Buffer {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("no holder panicked")
+    fn new() -> Arc<Self> {
+        Arc::new(Self(Lock::new(Order::Log, State::default())))
     }
 
-    /// Does `work` under two locks; no other task may enter between them.
-    fn alone<T>(
-        &self,
-        look: impl FnOnce(&State) -> bool,
-        work: impl FnOnce(&mut State) -> T,
-    ) -> Option<T> {
-        assert!(!self.is_used.swap(true, Ordering::Relaxed), "one at a time is inside");
-        let is_possible = look(&self.state());
-        std::thread::yield_now();
-        let done = is_possible.then(|| work(&mut self.state()));
-        self.is_used.store(false, Ordering::Relaxed);
-        done
+    fn state(&self) -> Guard<'_, State> {
+        self.0.lock()
     }
 
     async fn give(&self, item: u64) {
-        while self
-            .alone(
-                |state| state.item.is_none(),
-                |state| {
-                    assert!(state.item.replace(item).is_none());
+        loop {
+            {
+                let mut state = self.state();
+                if state.item.is_none() {
+                    state.item = Some(item);
                     state.takers.drain(..).for_each(clock::wake);
-                },
-            )
-            .is_none()
-        {
-            self.state().givers.push_back(clock::current());
+                    return;
+                }
+                state.givers.push_back(clock::current());
+            }
             clock::park(Rank::Free, Stage::Queue).await;
         }
     }
 
     async fn take(&self) -> u64 {
         loop {
-            let taken = self.alone(
-                |state| state.item.is_some(),
-                |state| {
+            {
+                let mut state = self.state();
+                if let Some(item) = state.item.take() {
                     state.givers.drain(..).for_each(clock::wake);
-                    state.item.take().expect("it was there")
-                },
-            );
-            if let Some(item) = taken {
-                return item;
+                    return item;
+                }
+                state.takers.push_back(clock::current());
             }
-            self.state().takers.push_back(clock::current());
             clock::park(Rank::Free, Stage::Queue).await;
         }
     }
@@ -79,24 +60,24 @@ impl Buffer {
 const ITEMS: u64 = 20_000;
 
 #[test]
-fn what_one_thread_gives_the_other_takes_and_one_at_a_time_is_inside() {
+fn what_one_thread_gives_the_other_takes() {
     let remotes = [Remote::new().unwrap(), Remote::new().unwrap()];
     let mut places = peers(&remotes).into_iter();
     let (first, second) = (places.next().unwrap(), places.next().unwrap());
-    let (monitor, buffer) = (Monitor::new(), Arc::new(Buffer::default()));
-    let (monitor_there, buffer_there) = (monitor.clone(), buffer.clone());
+    let buffer = Buffer::new();
+    let buffer_there = buffer.clone();
     let [here, there] = remotes;
     let giver = std::thread::spawn(move || {
         let work = async move {
             for item in 0..ITEMS {
-                monitor_there.enter(buffer_there.give(item)).await;
+                buffer_there.give(item).await;
             }
         };
         Reactor::among(second, None).serve(&there, work).unwrap();
     });
     let work = async {
         for item in 0..ITEMS {
-            assert_eq!(monitor.enter(buffer.take()).await, item);
+            assert_eq!(buffer.take().await, item);
         }
     };
     Reactor::among(first, None).serve(&here, work).unwrap();
@@ -106,28 +87,21 @@ fn what_one_thread_gives_the_other_takes_and_one_at_a_time_is_inside() {
 /// Who gave what, in the order of its taking, by two givers in reactors of their own.
 fn taken(seed: u64) -> Vec<u64> {
     let mut peer_group = PeerGroup::new(3, seed, None);
-    let (monitor, buffer) = (Monitor::new(), Arc::new(Buffer::default()));
+    let buffer = Buffer::new();
     for place in [1, 2] {
-        let (monitor, buffer) = (monitor.clone(), buffer.clone());
+        let buffer = buffer.clone();
         peer_group.places().spawn(place, async move {
-            // What is spawned inside is inside.
-            let spawned = buffer.clone();
-            let inside = async move {
-                clock::spawn(async move {
-                    for round in 0..20 {
-                        spawned.give(round * 2 + place as u64 - 1).await;
-                        clock::sleep(Nanos(50), Stage::Queue).await;
-                    }
-                });
-            };
-            monitor.enter(inside).await;
+            for round in 0..20 {
+                buffer.give(round * 2 + place as u64 - 1).await;
+                clock::sleep(Nanos(50), Stage::Queue).await;
+            }
         });
     }
     let order = Rc::new(RefCell::new(Vec::new()));
     let filled = order.clone();
     peer_group.run(async move {
         while filled.borrow().len() < 40 {
-            let item = monitor.enter(buffer.take()).await;
+            let item = buffer.take().await;
             filled.borrow_mut().push(item);
         }
         assert!(clock::now() >= Nanos(19 * 50), "their clocks go together");
@@ -151,9 +125,40 @@ fn the_order_in_virtual_time_is_that_of_the_seed() {
     assert!(orders.iter().any(|order| *order != orders[0]), "seeds make a difference");
 }
 
+/// What a counter lacks that tasks of `reactors` reactors raise 200 times each, by `raise`.
+fn lost(reactors: usize, seed: u64, raise: fn(&Lock<u64>)) -> u64 {
+    let mut peer_group = PeerGroup::new(reactors, seed, None);
+    let counter = Arc::new(Lock::new(Order::Log, 0));
+    let done = Arc::new(Lock::new(Order::Log, 0));
+    for place in 0..reactors {
+        let (counter, done) = (counter.clone(), done.clone());
+        peer_group.places().spawn(place, async move {
+            for _ in 0..200 {
+                raise(&counter);
+                clock::sleep(Nanos(1), Stage::Queue).await;
+            }
+            *done.lock() += 1;
+        });
+    }
+    peer_group.run(async {
+        while *done.lock() < reactors {
+            clock::sleep(Nanos(1), Stage::Queue).await;
+        }
+    });
+    reactors as u64 * 200 - *counter.lock()
+}
+
+/// In two stretches, between which another reactor may raise it too.
+fn raise_in_two(counter: &Lock<u64>) {
+    let count = *counter.lock();
+    *counter.lock() = count + 1;
+}
+
 #[test]
-#[should_panic(expected = "one monitor is entered at a time")]
-fn entering_a_second_monitor_panics() {
-    let (outer, inner) = (Monitor::new(), Monitor::new());
-    Reactor::new(None).run(outer.enter(inner.enter(async {})));
+fn between_stretches_other_reactors_run_and_within_one_none() {
+    for seed in 0..10 {
+        assert_eq!(lost(3, seed, |counter| *counter.lock() += 1), 0);
+        assert_eq!(lost(1, seed, raise_in_two), 0, "one reactor is not preempted");
+        assert!(lost(3, seed, raise_in_two) > 0, "seed {seed}");
+    }
 }

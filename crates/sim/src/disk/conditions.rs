@@ -15,6 +15,11 @@ pub struct DiskConditions {
     pub write: Nanos,
     /// The longest that a flush takes.
     pub flush: Nanos,
+    /// All that the disk does ends at a multiple of this, so that several reactors have something
+    /// to do at one instant.
+    pub tick: Nanos,
+    /// Of eight reads, writes and flushes so many take no time at all.
+    pub at_once: u64,
     /// What goes wrong while there is power.
     pub faults: DiskFaults,
 }
@@ -46,6 +51,8 @@ impl DiskConditions {
             read: Nanos(100_000),
             write: Nanos(200_000),
             flush: Nanos(2_000_000),
+            tick: Nanos(1),
+            at_once: 0,
             faults: DiskFaults::default(),
         }
     }

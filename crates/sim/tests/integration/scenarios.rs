@@ -106,3 +106,11 @@ fn of_64_stores_that_must_create_a_key_one_wins() {
         assert_eq!(queue.next().await.data.checksum(), value(winners[0]).checksum());
     });
 }
+
+#[test]
+fn readers_of_one_reactor_find_what_the_cleaner_of_another_moves() {
+    for seed in 0..4 {
+        let victims = sim::read_while_cleaning(seed);
+        assert!(victims > 20, "seed {seed}: {victims} extents were cleaned");
+    }
+}

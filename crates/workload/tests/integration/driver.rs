@@ -98,7 +98,6 @@ async fn device_on(
             cores: Cores::new(group, 1, CodeCosts::default()),
             gate: Arc::new(Gate::new()),
         }),
-        monitor: None,
         has_volatile_cache: false,
     };
     let controller = Controller::new(vec![Namespace::Kv(store)], config);

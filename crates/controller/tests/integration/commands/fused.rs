@@ -36,7 +36,6 @@ fn run(seed: u64, test: impl AsyncFnOnce(Arc<Controller>)) {
                 cores: Cores::new(group, 1, CodeCosts::default()),
                 gate: Arc::new(Gate::new()),
             }),
-            monitor: None,
             has_volatile_cache: false,
         };
         let namespaces = vec![Namespace::Block(Arc::new(Slow::new(shape, seed)))];

@@ -86,7 +86,6 @@ pub(crate) fn run_on(reactor: &mut Reactor, costs: FirmwareCosts, test: impl Asy
                 cores,
                 gate: gate.clone(),
             }),
-            monitor: None,
             has_volatile_cache: false,
         };
         let controller = Controller::new(namespaces, config);

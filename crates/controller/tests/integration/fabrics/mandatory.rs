@@ -91,7 +91,7 @@ async fn device(set: CommandSet) -> Arc<Controller> {
             store(group, Arc::new(Fragile::new(Memory::new(LOG))), Ack::Program).await,
         ),
     };
-    let config = Config { emulation: None, monitor: None, has_volatile_cache: false };
+    let config = Config { emulation: None, has_volatile_cache: false };
     Controller::new(vec![namespace], config)
 }
 
