@@ -126,8 +126,8 @@ impl Store {
         now: impl Fn(&mut Lane, &mut LateState<'_>, Address) -> Option<Look<T>>,
         read: impl AsyncFn(&mut Visit<'_>) -> Result<Look<T>, Error>,
     ) -> Result<Option<T>, Error> {
-        let (known, mut visits) = self.begin_look_up(table, key, now).await;
-        if let Known::Is(found) = known {
+        let mut visits = Visits::new();
+        if let Known::Is(found) = self.begin_look_up(table, key, now, &mut visits).await {
             return Ok(found);
         }
         for visit in &mut visits {
@@ -140,25 +140,24 @@ impl Store {
         Ok(None)
     }
 
-    /// Returns what the index's candidates for `key` say, as far as `now` knows without a wait, and
-    /// visits of those that have to be read first.
+    /// Returns what the index's candidates for `key` say, as far as `now` knows without a wait.
+    /// Begins visits of those that have to be read first.
     pub(crate) async fn begin_look_up<'a, T>(
         &'a self,
         table: TableId,
         key: HashedKey<'a>,
         now: impl Fn(&mut Lane, &mut LateState<'_>, Address) -> Option<Look<T>>,
-    ) -> (Known<T>, Visits<'a>) {
-        let mut visits = Visits::new();
-        let known = match self.look_up_at_once(table, key, &now, &mut visits) {
+        visits: &mut Visits<'a>,
+    ) -> Known<T> {
+        match self.look_up_at_once(table, key, &now, visits) {
             Ok(known) => known,
             Err(later) => {
                 // Such an index is used by one reactor: nothing changes between answer and visits.
                 let candidates = later.await;
                 let mut lanes = self.lanes.lock(key.hash);
-                self.known_of(lanes.of(key.hash), &candidates, &now, &mut visits)
+                self.known_of(lanes.of(key.hash), &candidates, &now, visits)
             }
-        };
-        (known, visits)
+        }
     }
 
     /// As [`Self::known_of`], of the index's candidates for `key`, in one stretch. If the index

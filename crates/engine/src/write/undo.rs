@@ -15,7 +15,7 @@ use crate::hashed_key::HashedKey;
 use crate::key_space::TableId;
 use crate::lane::Lane;
 use crate::log::{Appended, CountedValue, LateState, Log, State};
-use crate::read::look_up::{Found, Look};
+use crate::read::look_up::{Found, Look, Visits};
 use crate::store::Store;
 use clock::{Class, UnixMillis};
 use media::ExtentId;
@@ -144,7 +144,9 @@ impl Store {
             return false;
         }
         let unknown = |_: &mut Lane, _: &mut LateState<'_>, _| None::<Look<()>>;
-        for visit in self.begin_look_up(table, key, unknown).await.1 {
+        let mut visits = Visits::new();
+        self.begin_look_up(table, key, unknown, &mut visits).await;
+        for visit in visits {
             if visit.on_its_way.record.is_some() || !self.has_landed(visit.address).await {
                 return false;
             }
