@@ -70,8 +70,9 @@ impl Drive {
     /// See [`media::Media::flush`].
     pub(crate) async fn flush(self: &Arc<Self>) -> Result<(), Error> {
         let is_needless = {
-            self.writable()?;
+            // A flush that fails ends writing under this lock.
             let state = self.state();
+            self.writable()?;
             self.durability != Durability::EverySecond || state.flushes.is_clean()
         };
         if is_needless { Ok(()) } else { self.flushed().await }
@@ -83,8 +84,8 @@ impl Drive {
             return self.writable();
         }
         let number = {
-            self.writable()?;
             let mut state = self.state();
+            self.writable()?;
             let number = state.flushes.begun + 1;
             state.flushes.waiters.push((number, clock::current()));
             self.want_flush(&mut state.flushes);

@@ -40,8 +40,14 @@ pub struct Counts {
     pub padded_pages: u64,
 }
 
-/// Adds to a counter of a store. One task of the store runs at a time; other threads only read the
-/// counter.
+/// Adds to a counter that several reactors add to at once.
+#[inline]
+fn add_shared(counter: &AtomicU64, more: u64) {
+    counter.fetch_add(more, Ordering::Relaxed);
+}
+
+/// Adds to a counter that one task adds to, or the holder of the lock of the log's state. Others
+/// only read it.
 #[inline]
 fn add(counter: &AtomicU64, more: u64) {
     counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
@@ -63,12 +69,12 @@ pub(crate) struct Counters {
 impl Counters {
     #[inline]
     pub(crate) fn count_lookup_read(&self) {
-        add(&self.lookup_page_reads, 1);
+        add_shared(&self.lookup_page_reads, 1);
     }
 
     #[inline]
     pub(crate) fn count_retrieve_read(&self) {
-        add(&self.retrieve_page_reads, 1);
+        add_shared(&self.retrieve_page_reads, 1);
     }
 
     pub(crate) fn count_host_bytes(&self, bytes: u64) {
@@ -77,7 +83,7 @@ impl Counters {
 
     #[inline]
     pub(crate) fn count_retrieved_bytes(&self, bytes: u32) {
-        add(&self.retrieved_bytes, bytes.into());
+        add_shared(&self.retrieved_bytes, bytes.into());
     }
 
     pub(crate) fn count_dropped_bytes(&self, bytes: u64) {
@@ -85,7 +91,7 @@ impl Counters {
     }
 
     pub(crate) fn count_gc_reads(&self, pages: u64) {
-        add(&self.gc_page_reads, pages);
+        add_shared(&self.gc_page_reads, pages);
     }
 
     pub(crate) fn count_victim(&self) {

@@ -64,11 +64,15 @@ impl Pair {
 /// tasks, or if a state of the device refuses them.
 fn begin(io_context: &IoContext, nsid: u32) -> Option<(u32, Arc<NamespaceInUse>)> {
     let IoContext { rights, device, .. } = io_context;
-    if !device.has_quick_commands() || !io_context.is_open(nsid) {
+    if !device.has_quick_commands() {
+        return None;
+    }
+    // A format or sanitize that begins after the check waits for this namespace.
+    let namespace = device.inventory.get(nsid).filter(|it| matches!(***it, Namespace::Kv(_)))?;
+    if !io_context.is_open(nsid) {
         return None;
     }
     rights.state.hear();
-    let namespace = device.inventory.get(nsid).filter(|it| matches!(***it, Namespace::Kv(_)))?;
     Some((nsid, namespace))
 }
 

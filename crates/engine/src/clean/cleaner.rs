@@ -38,9 +38,8 @@ pub(crate) struct State {
     is_wanted: bool,
     /// Stores that wait for space.
     pub(crate) waiters: VecDeque<TaskId>,
-    /// How often the cleaner found no space to free. A store that waited when this grew, and finds
-    /// no space, fails.
-    pub(crate) refusals: u64,
+    /// Stores that waited when the cleaner found no space to free, and have not run since.
+    refused: Vec<TaskId>,
     /// Stores that wait until expired values are cleaned away. They need capacity, not free
     /// extents, so they take no turn.
     pub(crate) expiry_waiters: Vec<TaskId>,
@@ -79,7 +78,7 @@ impl Cleaner {
             idle: None,
             is_wanted: false,
             waiters: VecDeque::new(),
-            refusals: 0,
+            refused: Vec::new(),
             expiry_waiters: Vec::new(),
             wants_expired: false,
             rng: Rng::fork(seed, 0x636C_6561_6E65_7221),
@@ -175,14 +174,17 @@ impl Cleaner {
     }
 
     /// Wakes all stores that wait for space: each fails if it finds none. Returns false and wakes
-    /// none if a store has come since the look for work, which found none waiting.
+    /// none if the cleaner was woken since it began to look: there may be room by now, or a store
+    /// that came later.
     pub(crate) fn refuse(&self, were_awaited: bool) -> bool {
         let mut state = self.state();
-        if !were_awaited && state.is_awaited() && !state.is_ending {
+        let is_awaited_anew = state.is_wanted || !were_awaited && state.is_awaited();
+        if is_awaited_anew && !state.is_ending {
             return false;
         }
-        state.refusals += 1;
-        state.waiters.drain(..).for_each(clock::wake);
+        let State { waiters, refused, .. } = &mut *state;
+        refused.extend(waiters.iter());
+        waiters.drain(..).for_each(clock::wake);
         self.note_waiters(&state);
         true
     }
@@ -206,16 +208,24 @@ impl Cleaner {
     }
 
     /// Puts the current task into the queue of stores that wait for space, if it `is_short` of it
-    /// or has to queue behind others. Returns the count of refusals so far.
-    pub(crate) fn queue(&self, is_first: bool, is_short: bool) -> Option<u64> {
+    /// or has to queue behind others. Returns whether it has.
+    pub(crate) fn queue(&self, is_first: bool, is_short: bool) -> bool {
         let mut state = self.state();
         if !is_short && (is_first || state.waiters.is_empty()) {
-            return None;
+            return false;
         }
         let place = if is_first { 0 } else { state.waiters.len() };
         state.waiters.insert(place, clock::current());
         self.note_waiters(&state);
-        Some(state.refusals)
+        true
+    }
+
+    /// Returns whether the current task, which has waited for space, was woken because the cleaner
+    /// found none to free.
+    pub(crate) fn was_refused(&self) -> bool {
+        let (mut state, task) = (self.state(), clock::current());
+        let at = state.refused.iter().position(|refused| *refused == task);
+        at.is_some_and(|at| state.refused.swap_remove(at) == task)
     }
 
     /// Puts the current task among those that wait until an expired value is cleaned away. False if

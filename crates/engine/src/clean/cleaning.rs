@@ -138,9 +138,8 @@ impl Store {
 
     /// Returns the extent in which a value has expired first, unless the cleaner works on its
     /// reserve.
-    pub(crate) fn expired_victim(&self) -> Option<ExtentId> {
-        let state = self.log.state();
-        if self.log.free_extents(&state) < RESERVED_EXTENTS {
+    pub(crate) fn expired_victim(&self, state: &log::State) -> Option<ExtentId> {
+        if self.log.free_extents(state) < RESERVED_EXTENTS {
             return None;
         }
         let expired = state
@@ -180,7 +179,7 @@ impl Store {
     /// victims in a row that won too little.
     fn choose_victim(&self, free: u32, round: Round, fruitless: &mut u32) -> Option<ExtentId> {
         if self.cleaner.state().wants_expired {
-            let victim = self.expired_victim();
+            let victim = self.expired_victim(&self.log.state());
             self.cleaner.state().wants_expired = victim.is_some();
             if victim.is_some() {
                 return victim;

@@ -501,13 +501,15 @@ impl Tables {
         state.is_running
     }
 
-    pub(crate) fn is_asked(&self) -> bool {
-        self.state().is_asked
-    }
-
     /// Notes that the current task, which makes checkpoints, is about to wait until one is needed.
-    pub(crate) fn rest(&self) {
-        self.state().maker = Maker::Resting(clock::current());
+    /// Returns false, and notes nothing, if one was asked for, unless it `ignores_request`.
+    pub(crate) fn rest(&self, ignores_request: bool) -> bool {
+        let mut state = self.state();
+        let rests = ignores_request || !state.is_asked;
+        if rests {
+            state.maker = Maker::Resting(clock::current());
+        }
+        rests
     }
 
     pub(crate) fn wake_maker(&self) {

@@ -212,12 +212,13 @@ impl Store {
     /// False after a wait: the reader looks again. True when none is left: the reader looks once
     /// more.
     pub(crate) async fn is_undone(&self, table: TableId, key: HashedKey<'_>) -> bool {
+        let seen = self.log.decisions();
         let failed = self.failed_of(table, key).await;
         if failed.is_empty() {
             return true;
         }
         if !self.are_final(&failed) {
-            self.log.decision_after(self.log.decisions()).await;
+            self.log.decision_after(seen).await;
             // Undoing one write can expose an earlier write that also failed.
             let left = self.failed_of(table, key).await;
             if left != failed {
@@ -243,13 +244,15 @@ impl Store {
         candidates.into_iter().filter(|at| self.did_not_land(*at)).collect()
     }
 
-    /// Returns true for a record of which a page has not landed since the store was opened.
+    /// Returns true for a record of which a page has not landed since the store was opened. For an
+    /// extent that was reset since the index led there it returns false.
     fn did_not_land(&self, address: Address) -> bool {
         let at = self.log.page_id(address);
-        let mut state = self.log.state();
+        let state = self.log.state();
         let mount = state.sequence.mount();
-        let extent = state.extents.get(at.extent);
-        extent.gave_up_in(mount) && extent.holes().iter().any(|hole| *hole >= at.page)
+        state.extents.find(at.extent).is_some_and(|extent| {
+            extent.gave_up_in(mount) && extent.holes().iter().any(|hole| *hole >= at.page)
+        })
     }
 
     /// Returns true when records that did not land are undone.

@@ -157,16 +157,20 @@ impl Store {
         self.log.media.free_extents() > before
     }
 
+    /// Notes that the maker of checkpoints rests, if none is due or asked for or it `begins` so.
+    fn maker_rests(&self, begins: bool) -> bool {
+        // A write that makes a checkpoint due, and wakes the maker, comes before or after this.
+        let state = self.log.state();
+        (begins || !self.checkpoint_is_due(&state)) && self.tables.rest(begins)
+    }
+
     /// Runs the background task that makes a checkpoint when one is due or asked for.
     pub(crate) async fn checkpoint_forever(self: Arc<Self>, begins: Begins) {
         clock::name_task("checkpoint");
         self.tables.make_checkpoints();
         let mut rests = begins == Begins::Resting;
         loop {
-            while std::mem::take(&mut rests)
-                || !self.tables.is_asked() && !self.checkpoint_is_due(&self.log.state())
-            {
-                self.tables.rest();
+            while self.maker_rests(std::mem::take(&mut rests)) {
                 clock::park(Rank::Free, Stage::Index).await;
             }
             // A caller that asked for the checkpoint checks for room itself.

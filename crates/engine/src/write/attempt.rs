@@ -42,6 +42,8 @@ pub(crate) struct Attempt<'a, 'k> {
     has_waited: bool,
     /// Records that did not land have been waited for.
     is_undone: bool,
+    /// How often the append has found the capacity full.
+    refusals: u32,
 }
 
 /// The result of a step of an attempt.
@@ -87,6 +89,7 @@ impl<'a, 'k> Attempt<'a, 'k> {
             has_begun: false,
             has_waited: false,
             is_undone: false,
+            refusals: 0,
         }
     }
 
@@ -209,7 +212,12 @@ impl<'a, 'k> Attempt<'a, 'k> {
             Need::Expired => {
                 self.entry = None;
                 self.announced.pause();
-                self.store.cleaner_drops_expired().await?;
+                let dropped = self.store.cleaner_drops_expired().await;
+                // The cleaner may have dropped some since the append found no room.
+                self.refusals += 1;
+                if self.refusals > 1 {
+                    dropped?;
+                }
                 self.start_over();
                 Ok(())
             }

@@ -43,16 +43,17 @@ impl Store {
         kind: Kind,
         was_there: bool,
     ) -> Result<(), Error> {
-        let queued = {
+        let is_queued = {
             let state = self.log.state();
-            let short = self.log.shortage(&state, Ack::Program, kind, 0).is_some();
-            self.cleaner.queue(was_there, short)
+            let is_short = self.log.shortage(&state, Ack::Program, kind, 0).is_some();
+            self.cleaner.queue(was_there, is_short)
         };
-        let Some(refusals) = queued else { return Ok(()) };
+        if !is_queued {
+            return Ok(());
+        }
         self.cleaner.wake();
         clock::park(Rank::Credit, Stage::Gc).await;
-        let short = self.is_short_of_room(kind);
-        if self.cleaner.state().refusals > refusals && short {
+        if self.cleaner.was_refused() && self.is_short_of_room(kind) {
             return Err(Error::CapacityExceeded);
         }
         Ok(())
@@ -61,8 +62,12 @@ impl Store {
     /// Waits until the cleaner has cleaned away some expired values; an error when it has none to
     /// clean.
     pub(crate) async fn cleaner_drops_expired(&self) -> Result<(), Error> {
-        let is_any = self.expired_victim().is_some();
-        if !self.cleaner.queue_for_expired(is_any) {
+        let is_queued = {
+            let state = self.log.state();
+            let is_any = self.expired_victim(&state).is_some();
+            self.cleaner.queue_for_expired(is_any)
+        };
+        if !is_queued {
             return Err(Error::CapacityExceeded);
         }
         self.cleaner.wake();

@@ -114,9 +114,13 @@ impl Store {
         let is_needed =
             |found: &&Found| found.is_value() || state.copies.is_deleting(found.address);
         let before = before.filter(is_needed);
-        match before {
-            Some(found) => drop(self.index.replace(lane, table, key, at, found.address)),
-            None => drop(self.index.remove(lane, table, key, at)),
+        let is_back = match before {
+            Some(found) => self.index.replace(lane, table, key, at, found.address),
+            None => self.index.remove(lane, table, key, at),
+        };
+        // Deleting its key space takes no latch, and may have dropped the entry before this.
+        if !is_back {
+            return self.uncount_failed_tombstone(&mut state, failed);
         }
         if let Some(values) = &mut lane.values {
             values.forget(table, key.hash);
