@@ -82,11 +82,11 @@ fn acknowledged_writes_survive_every_kill() {
     assert!(figures.stores > 100 * kills && figures.cut > 0, "{figures:?}");
 }
 
-/// The arguments of a server: all durabilities in turn, and one to three reactors.
+/// The arguments of a server: all durabilities in turn, and one to four reactors.
 fn words(path: &Path, kill: u64) -> Vec<String> {
     let durabilities = ["group", "everysec", "capacitor"];
     let durability = durabilities[usize::try_from(kill % 3).unwrap()];
-    let cores = (1 + kill / 3 % 3).to_string();
+    let cores = (1 + kill / 3 % 4).to_string();
     let words = [
         "--device",
         path.to_str().unwrap(),

@@ -5,3 +5,4 @@ mod disk_store;
 mod drive;
 mod model;
 mod scenarios;
+mod threads;

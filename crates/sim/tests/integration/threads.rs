@@ -1,0 +1,197 @@
+//! Reactors on threads of their own that use one drive: the answers on each key have an order.
+
+use base::{Buf, Key, Nanos, Rng};
+use clock::Stage;
+use drive::{Durability, Format};
+use engine::{Error, KeySpaceId, Store, Write};
+use media::{BlocksShape, MemoryBlocks};
+use node::{DiskDrive, DiskOptions};
+use reactor::{Peer, Reactor, Remote, peers};
+use sim::{Call, Condition, History, Open, Outcome, Version, check};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+const SPACE: KeySpaceId = KeySpaceId(1);
+const EXTENT_BYTES: u64 = 256 << 10;
+const EXTENTS: u64 = 24;
+const THREADS: usize = 4;
+/// Tasks of a thread, each with an operation at a time.
+const TASKS: u64 = 3;
+const OPERATIONS: u64 = 1_500;
+const KEYS: u64 = 60;
+
+/// What all threads share.
+struct Shared {
+    began: Instant,
+    histories: Vec<Mutex<History>>,
+    versions: AtomicU32,
+    /// Tasks that have work left.
+    left: AtomicU32,
+    /// The drive is closed: until then other reactors write what they have queued.
+    is_closed: AtomicBool,
+}
+
+impl Shared {
+    fn invoke(&self, key: u64, call: Call) -> Open {
+        let mut history = self.history(key);
+        history.invoke(call, self.now())
+    }
+
+    fn respond(&self, key: u64, open: Open, outcome: Outcome) {
+        let mut history = self.history(key);
+        history.respond(open, outcome, self.now());
+    }
+
+    fn history(&self, key: u64) -> std::sync::MutexGuard<'_, History> {
+        self.histories[usize::try_from(key).expect("a few keys")].lock().expect("no task panics")
+    }
+
+    fn now(&self) -> Nanos {
+        Nanos(u64::try_from(self.began.elapsed().as_nanos()).expect("it is soon over"))
+    }
+}
+
+fn key(number: u64) -> Key {
+    Key::new(&number.to_be_bytes()).expect("eight bytes are a key")
+}
+
+fn value(version: u32) -> Buf {
+    let len = 1 + version as usize * 131 % 1_200;
+    Buf::copy_from(&version.to_be_bytes().repeat(len))
+}
+
+fn version_of(value: &Buf) -> Version {
+    let bytes = value.bytes().expect("a disk keeps bytes");
+    let version = u32::from_be_bytes(*bytes.first_chunk().expect("it begins with its version"));
+    assert_eq!(value.len() as usize, self::value(version).len() as usize, "it is whole");
+    assert!(bytes.chunks(4).all(|part| part == version.to_be_bytes()), "it is of one version");
+    Version(version)
+}
+
+async fn operate(store: &Arc<Store>, shared: &Shared, rng: &mut Rng) {
+    let number = rng.below(KEYS);
+    let key = key(number);
+    match rng.below(8) {
+        0..4 => {
+            let version = shared.versions.fetch_add(1, SeqCst);
+            let open = shared.invoke(number, Call::Store(Version(version), Condition::None));
+            let (announced, value) = (store.announce(), value(version));
+            let stored = store.put(SPACE, &key, &value, Write::default(), announced).await;
+            stored.expect("there is room");
+            shared.respond(number, open, Outcome::Done);
+        }
+        4 => {
+            let open = shared.invoke(number, Call::Delete);
+            let outcome = match store.delete(SPACE, &key, store.announce()).await {
+                Ok(()) => Outcome::Done,
+                Err(Error::KeyNotFound) => Outcome::NotFound,
+                Err(error) => panic!("a delete fails: {error}"),
+            };
+            shared.respond(number, open, outcome);
+        }
+        _ => {
+            let open = shared.invoke(number, Call::Retrieve);
+            let outcome = match store.get(SPACE, &key).await {
+                Ok(value) => Outcome::Value(version_of(&value)),
+                Err(Error::KeyNotFound) => Outcome::NotFound,
+                Err(error) => panic!("a retrieve fails: {error}"),
+            };
+            shared.respond(number, open, outcome);
+        }
+    }
+}
+
+/// Starts the tasks of a thread, and waits until those of all threads are done.
+async fn work(store: Arc<Store>, shared: &Arc<Shared>, seed: u64) {
+    for task in 0..TASKS {
+        let (store, shared) = (store.clone(), shared.clone());
+        clock::spawn(async move {
+            let mut rng = Rng::new(seed * TASKS + task);
+            for _ in 0..OPERATIONS {
+                operate(&store, &shared, &mut rng).await;
+            }
+            shared.left.fetch_sub(1, SeqCst);
+        });
+    }
+    while shared.left.load(SeqCst) > 0 {
+        clock::sleep(Nanos::from_millis(1), Stage::Queue).await;
+    }
+}
+
+/// A thread that does not open the drive.
+fn help(peer: Peer, remote: &Remote, store: &Receiver<Arc<Store>>, shared: &Arc<Shared>) {
+    let store = store.recv().expect("the drive opens");
+    let seed = u64::from(peer.number());
+    let all = async {
+        work(store, shared, seed).await;
+        while !shared.is_closed.load(SeqCst) {
+            clock::sleep(Nanos::from_millis(1), Stage::Queue).await;
+        }
+    };
+    Reactor::among(peer, None).serve(remote, all).expect("it has a ring");
+}
+
+async fn open_and_work(
+    blocks: Arc<MemoryBlocks>,
+    durability: Durability,
+    helpers: Vec<Sender<Arc<Store>>>,
+    shared: Arc<Shared>,
+) -> u64 {
+    let options = DiskOptions { durability, ..DiskOptions::default() };
+    let drive = DiskDrive::open(blocks, options).await.expect("it is new");
+    for helper in helpers {
+        helper.send(drive.store().clone()).expect("the thread is there");
+    }
+    work(drive.store().clone(), &shared, 0).await;
+    drive.close().await.expect("nothing fails");
+    shared.is_closed.store(true, SeqCst);
+    drive.store().counters().victims
+}
+
+fn run(durability: Durability) {
+    let bytes = (EXTENTS + 1) * EXTENT_BYTES;
+    let shape = BlocksShape { block_bytes: 4_096, blocks: bytes / 4_096, parallelism: 4 };
+    let blocks = Arc::new(MemoryBlocks::new(shape));
+    let format = Format { id: [1; 16], secret: [2; 16], extent_bytes: Some(EXTENT_BYTES) };
+    let new = blocks.clone();
+    Reactor::new(None).run(async { DiskDrive::format(new, format).await }).expect("it fits");
+    let tasks = u32::try_from(THREADS).expect("a few") * u32::try_from(TASKS).expect("a few");
+    let shared = Arc::new(Shared {
+        began: Instant::now(),
+        histories: (0..KEYS).map(|_| Mutex::default()).collect(),
+        versions: AtomicU32::new(1),
+        left: AtomicU32::new(tasks),
+        is_closed: AtomicBool::new(false),
+    });
+    let remotes: Vec<Remote> = (0..THREADS).map(|_| Remote::new().expect("a file")).collect();
+    let mut places = peers(&remotes).into_iter();
+    let first = places.next().expect("there are several");
+    let (mut threads, mut helpers) = (Vec::new(), Vec::new());
+    for (peer, remote) in places.zip(remotes[1..].iter().cloned()) {
+        let (sender, receiver) = channel();
+        let shared = shared.clone();
+        helpers.push(sender);
+        threads.push(std::thread::spawn(move || help(peer, &remote, &receiver, &shared)));
+    }
+    let all = open_and_work(blocks, durability, helpers, shared.clone());
+    let (victims, _) = Reactor::among(first, None).serve(&remotes[0], all).expect("it has a ring");
+    for thread in threads {
+        thread.join().expect("it does not panic");
+    }
+    assert!(victims > 3, "{durability:?}: {victims} extents were cleaned");
+    for (number, history) in shared.histories.iter().enumerate() {
+        let history = history.lock().expect("no task panics");
+        if let Err(violation) = check(&history) {
+            panic!("{durability:?}, key {number}: {violation}");
+        }
+    }
+}
+
+#[test]
+fn what_threads_do_to_a_key_has_an_order_that_explains_all_answers() {
+    for durability in [Durability::Group, Durability::EverySecond, Durability::Capacitor] {
+        run(durability);
+    }
+}
