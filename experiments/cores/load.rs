@@ -1,0 +1,99 @@
+use base::{Buf, Key, Rng};
+use engine::{Begun, HashedKey, KeySpaceId, Store, Write};
+use std::sync::Arc;
+
+/// Operations whose entries are prefetched before the first is executed, as of one read.
+const TOGETHER: u64 = 32;
+
+const SPACE: KeySpaceId = KeySpaceId(1);
+
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    Store,
+    Get,
+}
+
+/// What all reactors do together.
+#[derive(Clone, Copy)]
+pub(crate) struct Load {
+    pub(crate) kind: Kind,
+    pub(crate) keys: u64,
+    pub(crate) operations: u64,
+    pub(crate) value_bytes: usize,
+    /// The store is on a drive, with durability `capacitor`, whose blocks are memory.
+    pub(crate) is_on_blocks: bool,
+}
+
+fn key(number: u64) -> Key {
+    Key::new(&number.to_le_bytes()).expect("eight bytes are a key")
+}
+
+impl Load {
+    pub(crate) fn name(&self) -> String {
+        let kind = match self.kind {
+            Kind::Store => "store",
+            Kind::Get => "get",
+        };
+        let place = if self.is_on_blocks { "drive" } else { "memory" };
+        format!("{kind} {} B, {} keys, {place}", self.value_bytes, self.keys)
+    }
+
+    fn value(&self) -> Buf {
+        Buf::copy_from(&vec![7; self.value_bytes])
+    }
+
+    /// Stores all keys.
+    pub(crate) async fn fill(&self, store: &Arc<Store>) {
+        let value = self.value();
+        for number in 0..self.keys {
+            put(store, &key(number), &value).await;
+            if number % TOGETHER == 0 {
+                clock::give_way().await;
+            }
+        }
+    }
+
+    /// Executes `operations` on random keys.
+    pub(crate) async fn execute(&self, store: &Arc<Store>, operations: u64, seed: u64) {
+        let (mut rng, value) = (Rng::new(seed), self.value());
+        let mut keys = Vec::new();
+        for _ in 0..operations / TOGETHER {
+            keys.clear();
+            keys.extend((0..TOGETHER).map(|_| key(rng.below(self.keys))));
+            for key in &keys {
+                match self.kind {
+                    Kind::Store => store.expect_write(SPACE, HashedKey::new(key)),
+                    Kind::Get => store.expect(SPACE, HashedKey::new(key)),
+                }
+            }
+            for key in &keys {
+                match self.kind {
+                    Kind::Store => put(store, key, &value).await,
+                    Kind::Get => get(store, key, self.value_bytes).await,
+                }
+            }
+            clock::give_way().await;
+        }
+    }
+}
+
+/// Stores a value, and waits only for what has to be waited for before it is in the log.
+async fn put(store: &Arc<Store>, key: &Key, value: &Buf) {
+    let hashed = HashedKey::new(key);
+    match store.begin_put(SPACE, hashed, value, Write::default(), store.announce()) {
+        Begun::Done(stored) => drop(stored.expect("there is room")),
+        Begun::Landing(landing) => drop(store.landed(landing).await.expect("no write fails")),
+        Begun::Wait(announced) => {
+            let stored = store.put(SPACE, key, value, Write::default(), announced).await;
+            stored.expect("there is room");
+        }
+    }
+}
+
+async fn get(store: &Arc<Store>, key: &Key, len: usize) {
+    let found = match store.begin_get(SPACE, HashedKey::new(key)) {
+        Some(found) => found.map(|found| found.value),
+        None => store.get(SPACE, key).await,
+    };
+    assert_eq!(found.expect("it was stored").len() as usize, len);
+}

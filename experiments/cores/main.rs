@@ -1,0 +1,55 @@
+//! Measures what several reactors give: stores and gets of 64 bytes in memory, and of 8 KiB on a
+//! drive whose blocks are memory. Each reactor executes a load of its own, without sockets, on one
+//! store. One reactor and several alternate.
+//!
+//! `cargo run --profile dist -p experiments --bin cores -- [REACTORS] [ROUNDS]`, alone.
+
+mod load;
+mod team;
+
+use experiments::median;
+use load::{Kind, Load};
+use std::process::ExitCode;
+
+const REACTORS: usize = 2;
+const ROUNDS: usize = 5;
+
+/// Each number of keys with the operations of a run.
+const IN_MEMORY: [(u64, u64); 2] = [(10_000, 4_000_000), (1_000_000, 4_000_000)];
+const ON_BLOCKS: (u64, u64) = (50_000, 400_000);
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let mut number = |default: usize| args.next().map_or(Ok(default), |text| text.parse());
+    let (Ok(reactors), Ok(rounds)) = (number(REACTORS), number(ROUNDS)) else {
+        eprintln!("cores: REACTORS and ROUNDS are whole numbers, as in `cores 2 5`");
+        return ExitCode::from(2);
+    };
+    let mut loads = Vec::new();
+    for kind in [Kind::Store, Kind::Get] {
+        for (keys, operations) in IN_MEMORY {
+            loads.push(Load { kind, keys, operations, value_bytes: 64, is_on_blocks: false });
+        }
+        let (keys, operations) = ON_BLOCKS;
+        loads.push(Load { kind, keys, operations, value_bytes: 8 << 10, is_on_blocks: true });
+    }
+    println!("thousands of operations a second, medians of {rounds} rounds:");
+    println!("{:<34} {:>10} {:>12} {:>6}", "", "1 reactor", "", "ratio");
+    for load in loads {
+        let (mut one, mut several, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            let (alone, together) = (team::rate(load, 1), team::rate(load, reactors));
+            one.push(alone);
+            several.push(together);
+            ratios.push(together / alone);
+        }
+        println!(
+            "{:<34} {:>10.0} {:>12} {:>6.2}",
+            load.name(),
+            median(&mut one),
+            format!("{reactors}: {:.0}", median(&mut several)),
+            median(&mut ratios)
+        );
+    }
+    ExitCode::SUCCESS
+}

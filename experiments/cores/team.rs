@@ -1,0 +1,127 @@
+use crate::load::Load;
+use base::Nanos;
+use clock::Stage;
+use drive::{Durability, Format};
+use engine::Store;
+use media::{BlocksShape, MemoryBlocks};
+use node::{DiskDrive, DiskOptions, MemoryDrive, MemoryKind};
+use reactor::{Peer, Reactor, Remote, peers};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Barrier};
+use std::time::Instant;
+
+/// Tasks of a reactor on a drive, whose stores wait for their pages.
+const TASKS: u64 = 64;
+
+const BLOCK_BYTES: u32 = 4_096;
+const MEMORY_BYTES: u64 = 512 << 20;
+const DRIVE_BYTES: u64 = 1 << 30;
+
+/// What the reactors of a run share.
+struct Team {
+    load: Load,
+    reactors: usize,
+    /// All begin together.
+    start: Barrier,
+    /// Tasks that have work left.
+    left: AtomicUsize,
+}
+
+/// The store, and what must outlive it.
+enum Held {
+    Memory(MemoryDrive),
+    Drive(DiskDrive),
+}
+
+impl Held {
+    async fn open(load: &Load) -> Self {
+        if !load.is_on_blocks {
+            let drive = MemoryDrive::format(MemoryKind::Kv, MEMORY_BYTES, 1).await;
+            return Self::Memory(drive.expect("it has some extents"));
+        }
+        let blocks = DRIVE_BYTES / u64::from(BLOCK_BYTES);
+        let shape = BlocksShape { block_bytes: BLOCK_BYTES, blocks, parallelism: 64 };
+        let blocks = Arc::new(MemoryBlocks::new(shape));
+        let format = Format { id: [1; 16], secret: [2; 16], extent_bytes: None };
+        DiskDrive::format(blocks.clone(), format).await.expect("the blocks are many enough");
+        let options = DiskOptions { durability: Durability::Capacitor, ..DiskOptions::default() };
+        Self::Drive(DiskDrive::open(blocks, options).await.expect("the drive is new"))
+    }
+
+    fn store(&self) -> &Arc<Store> {
+        match self {
+            Self::Memory(drive) => drive.kv().expect("it has pairs"),
+            Self::Drive(drive) => drive.store(),
+        }
+    }
+}
+
+/// Thousands of operations a second that so many reactors do together.
+#[expect(clippy::cast_precision_loss, reason = "for a report")]
+pub(crate) fn rate(load: Load, reactors: usize) -> f64 {
+    let tasks = if load.is_on_blocks { TASKS } else { 1 };
+    let team = Arc::new(Team {
+        load,
+        reactors,
+        start: Barrier::new(reactors),
+        left: AtomicUsize::new(reactors * usize::try_from(tasks).expect("a few")),
+    });
+    let remotes: Vec<Remote> =
+        (0..reactors).map(|_| Remote::new().expect("a file descriptor is free")).collect();
+    let mut places = peers(&remotes).into_iter();
+    let first = places.next().expect("there is one");
+    let (mut threads, mut senders) = (Vec::new(), Vec::new());
+    for (peer, remote) in places.zip(remotes[1..].iter().cloned()) {
+        let (sender, receiver) = channel();
+        senders.push(sender);
+        let team = team.clone();
+        threads.push(std::thread::spawn(move || help(peer, &remote, &receiver, &team, tasks)));
+    }
+    let all = lead(senders, &team, tasks);
+    let served = Reactor::among(first, None).serve(&remotes[0], all);
+    let (seconds, _) = served.expect("the kernel has io_uring");
+    for thread in threads {
+        thread.join().expect("it does not panic");
+    }
+    load.operations as f64 / seconds / 1_000.0
+}
+
+async fn lead(senders: Vec<Sender<Arc<Store>>>, team: &Arc<Team>, tasks: u64) -> f64 {
+    let held = Held::open(&team.load).await;
+    team.load.fill(held.store()).await;
+    for sender in senders {
+        sender.send(held.store().clone()).expect("the thread is there");
+    }
+    team.start.wait();
+    let start = Instant::now();
+    work(held.store(), team, tasks, 0).await;
+    let seconds = start.elapsed().as_secs_f64();
+    if let Held::Drive(drive) = &held {
+        drive.store().end_cleaning().await;
+    }
+    seconds
+}
+
+fn help(peer: Peer, remote: &Remote, store: &Receiver<Arc<Store>>, team: &Arc<Team>, tasks: u64) {
+    let store = store.recv().expect("the drive opens");
+    let seed = u64::from(peer.number());
+    let mut reactor = Reactor::among(peer, None);
+    team.start.wait();
+    reactor.serve(remote, work(&store, team, tasks, seed)).expect("the kernel has io_uring");
+}
+
+/// Does the share of a reactor, and waits until all have done theirs.
+async fn work(store: &Arc<Store>, team: &Arc<Team>, tasks: u64, seed: u64) {
+    let share = team.load.operations / team.reactors as u64 / tasks;
+    for task in 0..tasks {
+        let (store, team) = (store.clone(), team.clone());
+        clock::spawn(async move {
+            team.load.execute(&store, share, seed * tasks + task).await;
+            team.left.fetch_sub(1, SeqCst);
+        });
+    }
+    while team.left.load(SeqCst) > 0 {
+        clock::sleep(Nanos::from_micros(500), Stage::Queue).await;
+    }
+}
