@@ -3,6 +3,7 @@
 use crate::ack::Ack;
 use crate::error::Error;
 use crate::format::record::Kind;
+use crate::log::State;
 use crate::store::Store;
 use clock::{Rank, Stage};
 
@@ -27,7 +28,11 @@ impl Store {
 
     /// Returns whether the log has no extent for a record of this kind.
     fn is_short_of_room(&self, kind: Kind) -> bool {
-        self.log.shortage(&self.log.state(), Ack::Program, kind, 0).is_some()
+        self.lacks_room(&self.log.state(), kind)
+    }
+
+    fn lacks_room(&self, state: &State, kind: Kind) -> bool {
+        self.log.shortage(state, Ack::Program, kind, 0).is_some()
     }
 
     /// Returns a turn for the free space.
@@ -45,8 +50,7 @@ impl Store {
     ) -> Result<(), Error> {
         let is_queued = {
             let state = self.log.state();
-            let is_short = self.log.shortage(&state, Ack::Program, kind, 0).is_some();
-            self.cleaner.queue(was_there, is_short)
+            self.cleaner.queue(was_there, self.lacks_room(&state, kind))
         };
         if !is_queued {
             return Ok(());
