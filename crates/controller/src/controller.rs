@@ -25,28 +25,18 @@ pub struct Config {
     pub has_volatile_cache: bool,
 }
 
-/// A controller of namespaces, which hosts may create and delete.
+/// A controller of namespaces, which hosts may create and delete. Reactors that share a drive on a
+/// disk share its controller.
 pub struct Controller {
     pub(crate) delays: Option<Delays>,
-    pub(crate) inventory: Arc<Inventory>,
-    pub(crate) attachments: Arc<Attachments>,
-    pub(crate) sanitizing: Arc<Sanitizing>,
-    pub(crate) span_locks: Arc<SpanLocks>,
-    delete_reports_missing: Arc<AtomicBool>,
-    lists_short_keys: Arc<AtomicBool>,
+    pub(crate) inventory: Inventory,
+    pub(crate) attachments: Attachments,
+    pub(crate) sanitizing: Sanitizing,
+    pub(crate) span_locks: SpanLocks,
+    delete_reports_missing: AtomicBool,
+    lists_short_keys: AtomicBool,
     kv: Option<Arc<Store>>,
     has_volatile_cache: bool,
-}
-
-/// The common part of a device's controllers in several reactors.
-struct Common {
-    inventory: Arc<Inventory>,
-    attachments: Arc<Attachments>,
-    sanitizing: Arc<Sanitizing>,
-    span_locks: Arc<SpanLocks>,
-    delete_reports_missing: Arc<AtomicBool>,
-    lists_short_keys: Arc<AtomicBool>,
-    kv: Option<Arc<Store>>,
 }
 
 impl Controller {
@@ -56,43 +46,15 @@ impl Controller {
             Namespace::Kv(store) => Some(store.clone()),
             Namespace::Block(_) | Namespace::Zoned(_) => None,
         });
-        let common = Common {
-            inventory: Arc::new(Inventory::new(namespaces)),
-            attachments: Arc::default(),
-            sanitizing: Arc::default(),
-            span_locks: Arc::default(),
-            delete_reports_missing: Arc::default(),
-            lists_short_keys: Arc::default(),
-            kv,
-        };
-        Self::of(common, config)
-    }
-
-    /// Creates a controller of the same namespaces in another reactor, with that reactor's
-    /// `config`.
-    pub fn beside(&self, config: Config) -> Arc<Self> {
-        let common = Common {
-            inventory: self.inventory.clone(),
-            attachments: self.attachments.clone(),
-            sanitizing: self.sanitizing.clone(),
-            span_locks: self.span_locks.clone(),
-            delete_reports_missing: self.delete_reports_missing.clone(),
-            lists_short_keys: self.lists_short_keys.clone(),
-            kv: self.kv.clone(),
-        };
-        Self::of(common, config)
-    }
-
-    fn of(common: Common, config: Config) -> Arc<Self> {
         Arc::new(Self {
-            inventory: common.inventory,
-            attachments: common.attachments,
-            sanitizing: common.sanitizing,
-            span_locks: common.span_locks,
-            delete_reports_missing: common.delete_reports_missing,
-            lists_short_keys: common.lists_short_keys,
-            kv: common.kv,
             delays: config.emulation.map(Delays::new),
+            inventory: Inventory::new(namespaces),
+            attachments: Attachments::default(),
+            sanitizing: Sanitizing::default(),
+            span_locks: SpanLocks::default(),
+            delete_reports_missing: AtomicBool::default(),
+            lists_short_keys: AtomicBool::default(),
+            kv,
             has_volatile_cache: config.has_volatile_cache,
         })
     }

@@ -119,12 +119,6 @@ pub struct DiskDrive {
     recovery: Recovery,
 }
 
-/// What another reactor needs to have a controller of a drive.
-#[derive(Clone)]
-pub struct DiskDriveShare {
-    controller: Arc<Controller>,
-}
-
 impl DiskDrive {
     /// Checks that `blocks` are large enough for a drive. Writes nothing.
     pub fn check_size(blocks: &dyn Blocks, format: Format) -> Result<(), DiskError> {
@@ -154,8 +148,8 @@ impl DiskDrive {
         let (store, recovery) = Store::open(medium.clone(), config).await?;
         let has_volatile_cache = options.durability == Durability::EverySecond;
         let namespaces = vec![controller::Namespace::Kv(store.clone())];
-        let timing = without_emulation(has_volatile_cache);
-        let controller = Controller::new(namespaces, timing);
+        let config = controller::Config { emulation: None, has_volatile_cache };
+        let controller = Controller::new(namespaces, config);
         if has_volatile_cache {
             clock::spawn(flush_forever(medium.clone()));
         }
@@ -163,12 +157,7 @@ impl DiskDrive {
         Ok(Self { controller, store, medium, recovery })
     }
 
-    /// Returns the handle from which other reactors create controllers.
-    pub fn share(&self) -> DiskDriveShare {
-        DiskDriveShare { controller: self.controller.clone() }
-    }
-
-    /// Returns the controller, which creates queue pairs.
+    /// Returns the controller, which creates queue pairs in any reactor.
     pub const fn controller(&self) -> &Arc<Controller> {
         &self.controller
     }
@@ -237,20 +226,6 @@ impl DiskDrive {
     }
 }
 
-impl DiskDriveShare {
-    /// Creates a controller of the drive for the calling reactor.
-    pub fn controller(&self) -> Arc<Controller> {
-        let has_volatile_cache = self.controller.has_volatile_cache();
-        let timing = without_emulation(has_volatile_cache);
-        self.controller.beside(timing)
-    }
-}
-
-/// Returns the configuration of a controller whose commands take no emulated time.
-const fn without_emulation(has_volatile_cache: bool) -> controller::Config {
-    controller::Config { emulation: None, has_volatile_cache }
-}
-
 /// Flushes at intervals. The next command that writes reports a failed flush.
 async fn flush_forever(medium: Arc<Medium>) {
     clock::name_task("flush");
@@ -280,12 +255,6 @@ pub(crate) fn config(info: &DriveInfo, options: DiskOptions, group: Group) -> en
         saves_buffer: true,
         group,
         seed: 1,
-    }
-}
-
-impl std::fmt::Debug for DiskDriveShare {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "DiskDriveShare({:?})", self.controller)
     }
 }
 

@@ -45,9 +45,8 @@ pub mod state;
 
 pub use device::{Device, DeviceError, Figures, Opened, PowerLoss, SavedDevice};
 pub use disk_drive::{
-    CACHE_BYTES, CHECKPOINT_BYTES, DISK_DRIVE_EXTENTS_MIN, DURABILITIES, DiskDrive, DiskDriveShare,
-    DiskError, DiskOptions, SCRUB_RATE, cache_size, capacity_bytes, durability, no_durability,
-    scrub_rate,
+    CACHE_BYTES, CHECKPOINT_BYTES, DISK_DRIVE_EXTENTS_MIN, DURABILITIES, DiskDrive, DiskError,
+    DiskOptions, SCRUB_RATE, cache_size, capacity_bytes, durability, no_durability, scrub_rate,
 };
 pub use disk_look::DiskLook;
 pub use indexes::INDEXES;

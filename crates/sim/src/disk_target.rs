@@ -6,7 +6,7 @@ use controller::Controller;
 use engine::{Error, Store};
 use node::DiskDrive;
 use reactor::Places;
-use std::cell::{Cell, OnceCell};
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(crate) struct DiskTarget {
     pub(crate) disk: Arc<SimDisk>,
     places: Places,
     /// By reactor. The first one has opened the drive.
-    controllers: Vec<OnceCell<Arc<Controller>>>,
+    reactors: usize,
 }
 
 /// Hosts that are at work, and the task that waits for the last of them.
@@ -32,10 +32,7 @@ impl DiskTarget {
         places: Places,
         reactors: usize,
     ) -> Self {
-        let controllers: Vec<_> = (0..reactors).map(|_| OnceCell::new()).collect();
-        let here = clock::current().reactor_id();
-        controllers[here].get_or_init(|| drive.controller().clone());
-        Self { drive, disk, places, controllers }
+        Self { drive, disk, places, reactors }
     }
 }
 
@@ -46,8 +43,7 @@ pub(crate) fn records_lost(disk: &SimDisk) -> usize {
 
 impl Target for DiskTarget {
     fn controller(&self) -> &Arc<Controller> {
-        let here = clock::current().reactor_id();
-        self.controllers[here].get_or_init(|| self.drive.share().controller())
+        self.drive.controller()
     }
 
     fn store(&self) -> &Arc<Store> {
@@ -62,7 +58,7 @@ impl Target for DiskTarget {
         let began = UnixMillis(clock::unix_now().0 - clock::now().0 / 1_000_000);
         for (number, host) in hosts.into_iter().enumerate() {
             let at_work = at_work.clone();
-            self.places.spawn(number % self.controllers.len(), async move {
+            self.places.spawn(number % self.reactors, async move {
                 clock::set_unix_now(began.after(clock::now()));
                 host.await;
                 at_work.count.set(at_work.count.get() - 1);

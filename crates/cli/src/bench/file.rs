@@ -99,7 +99,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<Output, Failure> {
             let measured = if others.is_empty() {
                 outside::measure(args, &plan, &here.queue_pair(), || None, begin).await?
             } else {
-                let (queue, others) = Spread::new(&opened.share(), here, others)?;
+                let (queue, others) = Spread::new(here, others)?;
                 crew = Some(others);
                 outside::measure(args, &plan, &queue, || None, begin).await?
             };

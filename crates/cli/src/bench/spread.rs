@@ -4,7 +4,6 @@ use crate::output::Failure;
 use base::Nanos;
 use clock::{Rank, Stage, Stages, TaskId};
 use controller::{Completion, Controller, Queue, Submission};
-use node::DiskDriveShare;
 use reactor::{Peer, Reactor, Remote, RingError, stopped};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -57,22 +56,21 @@ struct Asked {
 }
 
 impl Spread {
-    /// Returns a queue to the drive of `share`. This reactor and `others` execute its commands.
+    /// Returns a queue to `drive`. This reactor and `others` execute its commands.
     pub(super) fn new(
-        share: &DiskDriveShare,
-        here: &Arc<Controller>,
+        drive: &Arc<Controller>,
         others: Vec<(Peer, Remote)>,
     ) -> Result<(Self, Crew), Failure> {
         let board = Arc::new(Board::default());
         board.posted().idle.resize_with(others.len() + 1, Vec::new);
         let mut crew = Crew { remotes: Vec::new(), threads: Vec::new() };
         for (peer, remote) in others {
-            let (board, share) = (board.clone(), share.clone());
+            let (board, drive) = (board.clone(), drive.clone());
             let thread = Builder::new().name(format!("kvasir-{}", peer.number()));
             crew.remotes.push(remote.clone());
             let spawned = thread.spawn(move || {
                 let work = async {
-                    start(&board, &share.controller());
+                    start(&board, &drive);
                     stopped().await;
                 };
                 Reactor::among(peer, None).serve(&remote, work).map(drop)
@@ -80,7 +78,7 @@ impl Spread {
             let broken = |error: io::Error| Failure::Broken(format!("no thread starts: {error}"));
             crew.threads.push(spawned.map_err(broken)?);
         }
-        start(&board, here);
+        start(&board, drive);
         Ok((Self { board, asked: Rc::default() }, crew))
     }
 }

@@ -10,7 +10,6 @@
 
 use super::connections::{ConnectionInfo, transport_address};
 use super::device_set::DeviceSet;
-use crate::DiskDriveShare;
 use clock::{Notify, Stage, Users};
 use controller::{
     Capsule, Controller, Entrance, FabricQueue, HostQueue, Lease, LeasedQueue, Port, Response,
@@ -19,7 +18,6 @@ use controller::{
 use reactor::{Inbox, Outbox};
 use spec::Command;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -61,9 +59,7 @@ pub(super) enum FromDevice {
 #[derive(Debug)]
 pub(super) struct Leased {
     lease: Lease,
-    /// The device's index in the server's list.
-    place: usize,
-    share: DiskDriveShare,
+    device: Arc<Controller>,
 }
 
 /// A queue of a connection.
@@ -122,8 +118,6 @@ impl Connected {
 pub(super) struct FarDevice {
     commands: Outbox<ToDevice>,
     queues: RefCell<Connected>,
-    /// This reactor's controllers of drives on disks, by index in the server's list.
-    drives: RefCell<BTreeMap<usize, Arc<Controller>>>,
     /// Queues that this reactor executes, until their last commands have ended.
     leased: Users,
     is_leaving: Cell<bool>,
@@ -139,7 +133,6 @@ impl FarDevice {
         let device = Rc::new(Self {
             commands,
             queues: RefCell::default(),
-            drives: RefCell::default(),
             leased: Users::default(),
             is_leaving: Cell::new(false),
             is_gone: Cell::new(false),
@@ -193,10 +186,7 @@ impl FarDevice {
     }
 
     fn take(&self, leased: Leased, responses: Rc<dyn Responses>) -> LeasedQueue {
-        let Leased { lease, place, share } = leased;
-        let mut drives = self.drives.borrow_mut();
-        let drive = drives.entry(place).or_insert_with(|| share.controller());
-        LeasedQueue::new(lease, drive.clone(), responses, self.leased.add())
+        LeasedQueue::new(leased.lease, leased.device, responses, self.leased.add())
     }
 
     /// Returns the port for a host that connected by `way`.
@@ -220,7 +210,6 @@ impl FarDevice {
     /// Waits for commands in flight to end, then tells the device's reactor that this one has left.
     pub(super) async fn leave(&self) {
         self.leased.end(Stage::Queue).await;
-        self.drives.take();
         self.commands.send(ToDevice::Left);
     }
 
@@ -310,8 +299,10 @@ impl Tenant for FarConnection {
     }
 
     fn lease(&self, device: &Arc<Controller>, lease: Lease) -> bool {
-        let Some((place, share)) = self.queues.device_set.share(device) else { return false };
-        let leased = Box::new(Leased { lease, place, share });
+        if !self.queues.device_set.is_shared(device) {
+            return false;
+        }
+        let leased = Box::new(Leased { lease, device: device.clone() });
         self.queues.responses.send(FromDevice::Lease(self.id, leased));
         true
     }

@@ -6,7 +6,7 @@ use super::resp::{RespDoor, RespListeners};
 use super::served::Served;
 use super::served_state::{Began, ServedState};
 use super::setup::{ServedDevice, ServedSubsystem, ServerConfig};
-use crate::{DiskDriveShare, DiskOptions};
+use crate::DiskOptions;
 use controller::{Controller, Rules, Subsystem, SubsystemConfig, Subsystems};
 use reactor::Reactor;
 use std::path::PathBuf;
@@ -213,12 +213,9 @@ impl DeviceSet {
         each.reduce(RedisReport::and)
     }
 
-    /// Returns the handle of `device` for other reactors and its index in the server's list, if it
-    /// can be shared.
-    pub(super) fn share(&self, device: &Arc<Controller>) -> Option<(usize, DiskDriveShare)> {
-        let mut drives = self.places.iter().zip(&self.drives);
-        let (&place, drive) = drives.find(|(_, it)| Arc::ptr_eq(it.controller(), device))?;
-        Some((place, drive.share()?))
+    /// Returns whether other reactors may use `device`.
+    pub(super) fn is_shared(&self, device: &Arc<Controller>) -> bool {
+        self.drives.iter().any(|it| it.is_shared() && Arc::ptr_eq(it.controller(), device))
     }
 
     /// Closes the devices: see [`Drive::close`].

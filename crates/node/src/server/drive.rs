@@ -3,8 +3,7 @@ use super::error::ServerError;
 use crate::memory_drive::{MemoryDrive, MemoryKind};
 use crate::state::{Origin, Problem};
 use crate::{
-    Device, DeviceError, DiskDrive, DiskDriveShare, DiskError, DiskOptions, FaultPlan, Profile,
-    SavedDevice,
+    Device, DeviceError, DiskDrive, DiskError, DiskOptions, FaultPlan, Profile, SavedDevice,
 };
 use controller::{Controller, FlashFigures};
 use engine::{CacheCounts, Scrubbed};
@@ -113,12 +112,9 @@ impl Drive {
         }
     }
 
-    /// Returns the handle for other reactors. Emulated drives and drives in memory have none.
-    pub(super) fn share(&self) -> Option<DiskDriveShare> {
-        match self {
-            Self::Disk(disk) => Some(disk.drive.share()),
-            Self::Emulated(_) | Self::Memory(_) => None,
-        }
+    /// Returns whether other reactors may use the controller.
+    pub(super) const fn is_shared(&self) -> bool {
+        matches!(self, Self::Disk(_))
     }
 
     /// Returns the function that reads the flash counters for hosts.
