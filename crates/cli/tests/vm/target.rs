@@ -141,16 +141,19 @@ impl Target {
     }
 
     /// Returns how many connections to it are established. Servers of other tests, which have
-    /// stopped listening, may have connections on a port of the same number.
+    /// stopped listening, may have connections on a port of the same number. The kernel repeats
+    /// lines of a table that changes while it is read.
     pub(crate) fn connections(&self) -> usize {
         const ESTABLISHED: &str = "01";
         let table = fs::read_to_string("/proc/net/tcp").unwrap();
         let (own, sockets) = (format!("0100007F:{:04X}", self.port), self.sockets());
-        let is_own = |line: &&str| {
-            let fields: Vec<_> = line.split_whitespace().collect();
-            fields[1] == own && fields[3] == ESTABLISHED && sockets.contains(fields[9])
+        let own_socket = |line| {
+            let fields: Vec<_> = str::split_whitespace(line).collect();
+            let is_own =
+                fields[1] == own && fields[3] == ESTABLISHED && sockets.contains(fields[9]);
+            is_own.then(|| fields[9])
         };
-        table.lines().skip(1).filter(is_own).count()
+        table.lines().skip(1).filter_map(own_socket).collect::<BTreeSet<_>>().len()
     }
 
     /// Returns the inodes of its sockets: see `proc_pid_fd`(5).
