@@ -11,7 +11,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub enum Order {
     /// A lane of keys. A [`Section`](crate::Section) takes several together, in rising order.
     Lane = 1,
-    /// The state of a log: extents, open pages, counts.
+    /// A writer of a log: its open pages, and what it has counted. A section may take all of them.
+    Writer,
+    /// What the writers of a log share: extents, space, sums of counts.
     Log,
     /// The tasks that wait for the cleaner.
     Cleaner,

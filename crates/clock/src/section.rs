@@ -2,14 +2,16 @@ use crate::lock::{Order, Taken};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The lanes that a task locks for a stretch (see [`Lock`](crate::Lock)): it takes all of them
-/// first, in rising order, and gives all of them back when this drops.
+/// Locks of one [`Order`] that a task takes together for a stretch (see [`Lock`](crate::Lock)), in
+/// rising order of their numbers. It gives all of them back when this drops.
 #[derive(Debug)]
 pub struct Section<'a, T> {
     // The locks are given back before the stretch ends.
     held: Held<'a, T>,
     _taken: Taken,
 }
+
+const NOT_LOCKED: &str = "a section holds the locks of what it changes";
 
 /// Locks with their numbers.
 #[derive(Debug)]
@@ -22,10 +24,10 @@ impl<'a, T> Section<'a, T> {
     /// Takes the locks with these numbers, in any order; a number may occur several times.
     ///
     /// # Panics
-    /// When the task holds a lock already.
+    /// When the task holds a lock of this order or of a higher one, or has given one back.
     #[track_caller]
-    pub fn of(locks: &'a [Mutex<T>], numbers: impl Iterator<Item = usize>) -> Self {
-        let taken = Taken::new(Order::Lane);
+    pub fn of(order: Order, locks: &'a [Mutex<T>], numbers: impl Iterator<Item = usize>) -> Self {
+        let taken = Taken::new(order);
         let numbers: BTreeSet<usize> = numbers.collect();
         let lock =
             |number: usize| (number, locks[number].lock().unwrap_or_else(PoisonError::into_inner));
@@ -35,13 +37,47 @@ impl<'a, T> Section<'a, T> {
     /// Takes one lock.
     ///
     /// # Panics
-    /// When the task holds a lock already.
+    /// As [`Self::of`].
     #[inline]
     #[track_caller]
-    pub fn one(locks: &'a [Mutex<T>], number: usize) -> Self {
-        let taken = Taken::new(Order::Lane);
+    pub fn one(order: Order, locks: &'a [Mutex<T>], number: usize) -> Self {
+        let taken = Taken::new(order);
         let guard = locks[number].lock().unwrap_or_else(PoisonError::into_inner);
         Self { held: Held::One(number, guard), _taken: taken }
+    }
+
+    /// Takes all of the locks.
+    ///
+    /// # Panics
+    /// As [`Self::of`].
+    #[inline]
+    #[track_caller]
+    pub fn all(order: Order, locks: &'a [Mutex<T>]) -> Self {
+        if locks.len() == 1 {
+            return Self::one(order, locks, 0);
+        }
+        let taken = Taken::new(order);
+        let lock = |lock: &'a Mutex<T>| lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = locks.iter().map(lock).enumerate().collect();
+        Self { held: Held::Several(held), _taken: taken }
+    }
+
+    /// Returns what each of the locks guards, in the order of their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        let (one, several) = match &self.held {
+            Held::One(_, guard) => (Some(guard), &[][..]),
+            Held::Several(held) => (None, &held[..]),
+        };
+        one.into_iter().chain(several.iter().map(|(_, guard)| guard)).map(|guard| &**guard)
+    }
+
+    /// As [`Self::iter`], to change it.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        let (one, several) = match &mut self.held {
+            Held::One(_, guard) => (Some(guard), &mut [][..]),
+            Held::Several(held) => (None, &mut held[..]),
+        };
+        one.into_iter().chain(several.iter_mut().map(|(_, guard)| guard)).map(|guard| &mut **guard)
     }
 
     /// Calls `visit` with what each of the locks guards.
@@ -50,6 +86,21 @@ impl<'a, T> Section<'a, T> {
             Held::One(_, guard) => visit(guard),
             Held::Several(held) => held.iter_mut().for_each(|(_, guard)| visit(guard)),
         }
+    }
+
+    /// Returns what the lock with this number guards, to read it.
+    ///
+    /// # Panics
+    /// As [`Self::get`].
+    #[inline]
+    pub fn peek(&self, number: usize) -> &T {
+        let guard = match &self.held {
+            Held::One(held, guard) => (*held == number).then_some(guard),
+            Held::Several(held) => {
+                held.iter().find(|(held, _)| *held == number).map(|(_, guard)| guard)
+            }
+        };
+        guard.expect(NOT_LOCKED)
     }
 
     /// Returns what the lock with this number guards.
@@ -64,7 +115,7 @@ impl<'a, T> Section<'a, T> {
                 held.iter_mut().find(|(held, _)| *held == number).map(|(_, guard)| guard)
             }
         };
-        guard.expect("a section holds the locks of what it changes")
+        guard.expect(NOT_LOCKED)
     }
 }
 
@@ -79,27 +130,27 @@ mod tests {
     #[test]
     fn a_section_holds_the_locks_that_it_was_made_of_until_it_drops() {
         let locks = locks();
-        let mut section = Section::of(&locks, [3, 1, 3].into_iter());
+        let mut section = Section::of(Order::Lane, &locks, [3, 1, 3].into_iter());
         *section.get(1) += 10;
         assert_eq!((*section.get(1), *section.get(3)), (11, 3));
         let is_free = |number: usize| locks[number].try_lock().is_ok();
         assert_eq!([0, 1, 2, 3].map(is_free), [true, false, true, false]);
         drop(section);
-        assert_eq!(*Section::one(&locks, 1).get(1), 11);
+        assert_eq!(*Section::one(Order::Lane, &locks, 1).get(1), 11);
         assert!((0..4).all(is_free));
     }
 
     #[test]
     #[should_panic(expected = "a section holds the locks of what it changes")]
     fn what_a_section_did_not_lock_it_does_not_get() {
-        Section::one(&locks(), 1).get(2);
+        Section::one(Order::Lane, &locks(), 1).get(2);
     }
 
     #[test]
     #[should_panic(expected = "locks are taken in order: Lane was not")]
     fn a_task_has_one_section_at_a_time() {
         let locks = locks();
-        let _first = Section::one(&locks, 0);
-        let _ = Section::one(&locks, 1);
+        let _first = Section::one(Order::Lane, &locks, 0);
+        let _ = Section::one(Order::Lane, &locks, 1);
     }
 }

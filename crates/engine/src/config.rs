@@ -28,6 +28,9 @@ pub struct Config {
     /// Whether the whole buffer of [`Ack::Buffer`] outlives a loss of power. If not, an overwritten
     /// record is not erased before the new one is on the medium.
     pub saves_buffer: bool,
+    /// Reactors that use the store. Each appends to extents of its own, as far as the capacity
+    /// leaves extents for that. One that answers from a buffer has one.
+    pub reactors: u32,
     /// The device's resources: cleaning is promoted among them when it falls behind.
     pub group: clock::Group,
     /// Random seed for the choice of victims.

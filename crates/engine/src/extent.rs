@@ -1,5 +1,6 @@
 //! An extent of the log: its pages, its live records and its readers.
 
+mod change;
 mod extents;
 mod live;
 
@@ -8,6 +9,7 @@ use crate::format::record::Sequence;
 use crate::key_space::TableId;
 use crate::recover::checkpoint::ExtentImage;
 use crate::recover::listing::Listing;
+pub(crate) use change::{Change, Counted};
 use clock::{TaskId, UnixMillis};
 pub(crate) use extents::Extents;
 pub use live::Live;
@@ -163,6 +165,11 @@ impl Extent {
     }
 
     #[inline]
+    pub(crate) const fn pins(&self) -> u32 {
+        self.pins
+    }
+
+    #[inline]
     pub(crate) const fn is_pinned(&self) -> bool {
         self.pins > 0
     }
@@ -187,24 +194,16 @@ impl Extent {
         self.revocable > 0
     }
 
-    /// Expects page number `page`, which is the next one or follows padding.
+    /// Notes that page number `page` is its open page: the last one, until the extent is sealed.
     #[inline]
-    pub(crate) fn expect_page(&mut self, page: u32) {
-        assert!(!self.sealed, "no page is expected in a sealed extent");
-        assert!(page >= self.pages, "a page is expected after the pages of its extent");
-        self.pages = page + 1;
-        self.in_flight += 1;
-    }
-
-    /// Moves the last page, which was expected at number `before`, to number `page`.
-    #[inline]
-    pub(crate) fn move_page(&mut self, before: u32, page: u32) {
-        assert!(before + 1 == self.pages, "the page that is placed is the last of its extent");
-        assert!(page >= before, "a placed page is not before the one expected");
+    pub(crate) fn note_open_page(&mut self, page: u32) {
+        assert!(!self.sealed, "a sealed extent has no open page");
+        let is_later = self.pages == 0 || page + 1 >= self.pages;
+        assert!(is_later, "pages of an extent are written in the order of their numbers");
         self.pages = page + 1;
     }
 
-    /// Expects the last page, number `page`, no longer.
+    /// Expects the open page, number `page`, no longer: a saved state counted it as on its way.
     pub(crate) fn unexpect_page(&mut self, page: u32) {
         assert!(self.in_flight > 0, "a page that is not written was in flight");
         assert!(page + 1 == self.pages, "a page that is not written is the last of its extent");
@@ -212,30 +211,33 @@ impl Extent {
         self.in_flight -= 1;
     }
 
-    /// Notes that a page before number `end` is complete and on its way. An extent has `limit`
-    /// page numbers.
-    #[inline]
-    pub(crate) fn program_page(&mut self, end: u32, limit: u32) {
-        assert!(self.in_flight > 0, "a page is programmed after it was expected");
-        assert!(!self.sealed, "no page is programmed in a sealed extent");
-        assert!(end <= limit, "an extent keeps room for its summary");
-        self.pages = self.pages.max(end);
-    }
-
-    /// Notes that the program of a page is over.
-    #[inline]
-    pub(crate) fn land_page(&mut self) {
-        assert!(self.in_flight > 0, "each page of an extent lands once");
-        self.in_flight -= 1;
-    }
-
-    /// Ends the extent: nothing more is appended. `summary` is the first page of its summary.
-    pub(crate) fn seal(&mut self, summary: Option<u32>) {
+    /// Ends the extent after `pages` pages: nothing more is appended. `summary` is the first page
+    /// of its summary.
+    pub(crate) fn seal(&mut self, pages: u32, summary: Option<u32>) {
         assert!(!self.sealed, "an extent is sealed once");
-        let is_within = summary.is_none_or(|first| first < self.pages);
+        let is_within = summary.is_none_or(|first| first < pages);
         assert!(is_within, "a summary lies on pages of its extent");
-        self.sealed = true;
-        self.summary = summary;
+        (self.sealed, self.pages, self.summary) = (true, pages, summary);
+    }
+
+    /// Adds what a writer has counted.
+    pub(crate) fn settle(&mut self, change: &Counted) {
+        let pins = self.pins.checked_add_signed(change.pins);
+        assert!(pins.is_some(), "each pin is taken off once");
+        let revocable = self.revocable.checked_add_signed(change.revocable);
+        assert!(revocable.is_some(), "each record that may be taken back is counted");
+        let in_flight = self.in_flight.checked_add_signed(change.in_flight);
+        assert!(in_flight.is_some(), "each page of an extent lands once");
+        self.pins = pins.unwrap_or_default();
+        self.revocable = revocable.unwrap_or_default();
+        self.in_flight = in_flight.unwrap_or_default();
+        for (table, change) in &change.values {
+            self.values_of(*table).change(*change);
+        }
+        self.tombstones.change(change.tombstones);
+        if change.expires_first.is_some() {
+            self.note_expiry(change.expires_first);
+        }
     }
 
     /// Notes where the summary of an extent begins that was found on the medium.
@@ -260,32 +262,15 @@ impl Extent {
         self.pins += 1;
     }
 
-    /// Takes one pin off. Returns the cleaner if it waits for that: this was the last one.
-    #[inline]
-    pub(crate) fn unpin(&mut self) -> Option<TaskId> {
-        assert!(self.pins > 0, "each pin is taken off once");
-        self.pins -= 1;
-        if self.pins == 0 { self.last_reader.take() } else { None }
-    }
-
     /// Notes that the cleaner waits for the last reader to leave.
     pub(crate) fn await_last_reader(&mut self, cleaner: TaskId) {
         assert!(self.pins > 0, "the cleaner waits only while an extent is pinned");
         self.last_reader = Some(cleaner);
     }
 
-    /// Counts a record, just appended, that may have to be undone.
-    #[inline]
-    pub(crate) fn begin_revocable(&mut self) {
-        assert!(self.in_flight > 0, "a record that may be taken back has not landed");
-        self.revocable += 1;
-    }
-
-    /// Takes off a record that has landed or was undone.
-    #[inline]
-    pub(crate) fn end_revocable(&mut self) {
-        assert!(self.revocable > 0, "each record that may be taken back is counted");
-        self.revocable -= 1;
+    /// Returns the cleaner, if it waits for the last reader to leave.
+    pub(crate) fn take_last_reader(&mut self) -> Option<TaskId> {
+        self.last_reader.take()
     }
 
     /// Takes the extent for cleaning. Cleaning may leave values in it, so their dates are kept.

@@ -8,9 +8,10 @@ pub(crate) mod headers;
 pub(crate) mod latches;
 pub(crate) mod values;
 
+use crate::format::record::Sequence;
 use crate::hashed_key::{LANE_BITS, lane_of};
 use base::limits::LANES;
-use clock::Section;
+use clock::{Order, Section};
 use entries::Entries;
 use headers::Headers;
 use latches::Latches;
@@ -36,6 +37,8 @@ pub struct Lane {
     pub(crate) values: Option<Values>,
     /// Those of the `hash` index; other indexes keep theirs elsewhere.
     pub(crate) entries: Entries,
+    /// The last number that a record of one of its keys was given.
+    pub(crate) clock: Sequence,
 }
 
 /// The locked lanes of one or several keys.
@@ -58,6 +61,7 @@ impl Lanes {
             headers: Headers::new(headers_bytes / LANES as u64),
             values: values(),
             entries: Entries::default(),
+            clock: Sequence::default(),
         };
         let lanes: Vec<_> = (0..LANES).map(|_| lane()).collect();
         let headers_max = lanes.iter().map(|lane| lane.headers.room()).sum();
@@ -88,7 +92,7 @@ impl Lanes {
     #[track_caller]
     pub fn lock(&self, hash: u64) -> Locked<'_> {
         let number = lane_of(hash);
-        Locked(Section::one(&self.lanes, number))
+        Locked(Section::one(Order::Lane, &self.lanes, number))
     }
 
     /// Locks one lane after the other, and calls `visit` with each.
@@ -102,7 +106,7 @@ impl Lanes {
     /// Locks all lanes.
     #[track_caller]
     pub(crate) fn lock_each(&self) -> Locked<'_> {
-        Locked(Section::of(&self.lanes, 0..LANES))
+        Locked(Section::all(Order::Lane, &self.lanes))
     }
 
     /// Locks the lanes of keys with these hashes.
@@ -111,9 +115,11 @@ impl Lanes {
     pub(crate) fn lock_all(&self, mut hashes: impl ExactSizeIterator<Item = u64>) -> Locked<'_> {
         match (hashes.len(), hashes.next()) {
             (1, Some(hash)) => self.lock(hash),
-            (_, first) => {
-                Locked(Section::of(&self.lanes, first.into_iter().chain(hashes).map(lane_of)))
-            }
+            (_, first) => Locked(Section::of(
+                Order::Lane,
+                &self.lanes,
+                first.into_iter().chain(hashes).map(lane_of),
+            )),
         }
     }
 }

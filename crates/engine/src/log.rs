@@ -10,16 +10,20 @@ mod frontier;
 mod host_buffer;
 mod landing;
 mod live_counts;
+mod locked;
+mod owners;
 mod recalls;
 mod room;
 mod sealing;
 mod settled;
 mod space;
 mod state;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod unlanded;
 mod visit;
+mod writer;
 
 use crate::extent::Extents;
 use crate::format::address::{Address, PageNumber};
@@ -30,19 +34,22 @@ use crate::lane::values::Lives;
 use crate::read::key_window::KeyWindows;
 use crate::write::pending::Pending;
 use base::Buf;
-use clock::{Guard, Lock, Order};
+use clock::{Lock, Order};
 pub(crate) use copies::Copies;
 pub(crate) use frontier::Frontier;
+pub(crate) use locked::{LateWhole, NotLocked, Part, Reach, Whole, Writing};
 use media::{ExtentId, Media, PageId, Shape};
+use owners::{Owners, WRITERS_MAX};
 pub use room::SPARE_EXTENTS_MIN;
 pub(crate) use room::{NoRoom, RESERVED_EXTENTS, Shortage, reserve};
 use settled::Settled;
 use smallvec::SmallVec;
 pub(crate) use state::{CountedValue, State};
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
 pub(crate) use unlanded::Program;
 pub(crate) use visit::{OnItsWay, Pin, Unlanded, Visit};
+pub(crate) use writer::Writer;
 
 /// See the module's documentation.
 pub(crate) struct Log {
@@ -54,23 +61,24 @@ pub(crate) struct Log {
     pub(crate) windows: KeyWindows,
     /// Hosts are answered before their pages have landed.
     pub(crate) answers_early: bool,
+    /// Live bytes that the log takes.
+    capacity_bytes: u64,
     pub(crate) settled: Settled,
-    /// How many pages have landed or failed records were undone. It changes under the lock of
-    /// `state`, and is read without it.
-    decisions: AtomicU64,
+    pub(crate) owners: Owners,
+    /// The extent, plus 1, whose last reader the cleaner waits for; 0 for none. It is set under the
+    /// locks of all writers, and read under that of one.
+    awaited: AtomicU32,
+    /// Tasks wait for a decision. As `awaited`.
+    is_decision_awaited: AtomicBool,
+    /// Page numbers that records were written to since the last checkpoint, but for those that
+    /// writers have not added yet.
+    written_since: AtomicU64,
+    /// See [`Self::cleaning_is_due`].
+    is_cleaning_due: Arc<AtomicBool>,
+    /// Some page has not landed since the log was opened. It is set under the locks of all writers.
+    pub(crate) has_given_up: AtomicBool,
+    writers: Vec<Mutex<Writer>>,
     state: Lock<State>,
-}
-
-/// The state of a log, which is locked when it is first asked for: at most once in a stretch.
-pub(crate) struct LateState<'a> {
-    log: &'a Log,
-    state: Option<Guard<'a, State>>,
-}
-
-impl LateState<'_> {
-    pub(crate) fn get(&mut self) -> &mut State {
-        self.state.get_or_insert_with(|| self.log.state())
-    }
 }
 
 /// Where a record went, and the pages that must land before it is durable.
@@ -90,7 +98,7 @@ impl Log {
         for (id, extent) in extents.iter() {
             settled.set(id, extent.pages());
         }
-        let state = State::new(extents, sequence, shares_space, shape.pages_per_extent);
+        let state = State::new(extents, sequence, shares_space);
         Self {
             shape,
             layout: Layout::new(&shape).vouched(media.vouches_for_headers()),
@@ -99,10 +107,31 @@ impl Log {
             lives: Arc::new(Lives::new(&shape)),
             windows: KeyWindows::new(0),
             answers_early: false,
+            capacity_bytes: u64::MAX,
             settled,
-            decisions: AtomicU64::new(0),
+            owners: Owners::new(shape.extents),
+            awaited: AtomicU32::new(0),
+            is_decision_awaited: AtomicBool::new(false),
+            written_since: AtomicU64::new(0),
+            is_cleaning_due: state.cleaning.is_any(),
+            has_given_up: AtomicBool::new(false),
+            writers: vec![Mutex::new(Writer::new(0, sequence, shape.pages_per_extent))],
             state: Lock::new(Order::Log, state),
         }
+    }
+
+    /// Gives the log a capacity, and writers for so many reactors or fewer. Each writer has an open
+    /// extent, which the cleaner must not need. `spare` extents are not filled by the capacity.
+    pub(crate) fn prepare(&mut self, capacity_bytes: u64, reactors: u32, spare: u32) {
+        self.capacity_bytes = capacity_bytes;
+        let sequence = self.whole().sequence;
+        let may_be_open = 1 + spare.saturating_sub(SPARE_EXTENTS_MIN);
+        let writers = reactors.min(may_be_open).clamp(1, WRITERS_MAX);
+        let pages = self.shape.pages_per_extent;
+        self.writers.extend(
+            (1..writers as usize).map(|number| Mutex::new(Writer::new(number, sequence, pages))),
+        );
+        self.owners.share_among(self.writers.len());
     }
 
     /// Returns the log for its users. A disk tells it from now on how its pages end.
@@ -115,20 +144,44 @@ impl Log {
         log
     }
 
+    /// Returns the number of the writer of this reactor.
     #[inline]
-    #[track_caller]
-    pub(crate) fn state(&self) -> Guard<'_, State> {
-        self.state.lock()
+    fn own_writer(&self) -> usize {
+        if self.has_one_writer() { 0 } else { self.owners.own() }
     }
 
-    /// As [`Self::state`], but locks it later, if at all.
-    pub(crate) const fn late_state(&self) -> LateState<'_> {
-        LateState { log: self, state: None }
+    pub(crate) const fn has_one_writer(&self) -> bool {
+        self.writers.len() == 1
+    }
+
+    /// Returns whether there may be work for the cleaner that it has not seen yet.
+    #[inline]
+    pub(crate) fn cleaning_is_due(&self) -> bool {
+        self.is_cleaning_due.load(Ordering::Relaxed)
+    }
+
+    /// Counts page numbers that records were written to.
+    pub(crate) fn count_written(&self, numbers: u64) {
+        if numbers > 0 {
+            self.written_since.fetch_add(numbers, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the page numbers that records were written to since the last checkpoint, as far as
+    /// they have been counted.
+    #[inline]
+    pub(crate) fn written_since(&self) -> u64 {
+        self.written_since.load(Ordering::Relaxed)
+    }
+
+    /// Sets what [`Self::written_since`] returns. The whole log is locked.
+    pub(crate) fn set_written_since(&self, numbers: u64) {
+        self.written_since.store(numbers, Ordering::Relaxed);
     }
 
     /// Lets the cleaner use extents that are kept for table pages: see [`space::Space::owe`].
     pub(crate) fn owe_extents(&self) {
-        self.state().space.owe(self.media.free_extents());
+        self.whole().space.owe(self.media.free_extents());
     }
 
     /// Free extents beside those kept for table pages.

@@ -65,13 +65,13 @@ impl Store {
         log.windows = KeyWindows::new(config.headers_bytes);
         let index = (config.index)(&config.index_config, &lanes);
         let table_extents = index.table_extents(&log.shape);
-        log.state().space.keep(table_extents);
-        let spare = SPARE_EXTENTS_MIN + table_extents;
-        let extents = u64::from(log.shape.extents.saturating_sub(spare));
-        assert!(
-            config.capacity_bytes <= extents * log.shape.extent_bytes(),
-            "the capacity leaves too little spare space for cleaning"
-        );
+        log.whole().space.keep(table_extents);
+        let filled = config.capacity_bytes.div_ceil(log.shape.extent_bytes());
+        let spare = u64::from(log.shape.extents.saturating_sub(table_extents)).checked_sub(filled);
+        let spare = spare.filter(|spare| *spare >= u64::from(SPARE_EXTENTS_MIN));
+        let spare = spare.expect("the capacity leaves too little spare space for cleaning");
+        let spare = u32::try_from(spare).expect("extents are counted in 32 bits");
+        log.prepare(config.capacity_bytes, config.reactors, spare);
         let value_bytes_max = log.layout.value_bytes_max(log.shape.extent_bytes());
         let log = log.share();
         let tables = Arc::new(Tables::new(log.clone()));
@@ -174,7 +174,7 @@ impl Store {
     pub fn usage(&self) -> Usage {
         // These lock lanes, which are locked before the log's state.
         let (index_entries, index_bytes) = (self.index.entries(), self.index.memory_bytes());
-        let state = self.log.state();
+        let state = self.log.whole();
         Usage {
             values: state.live.values(),
             tombstones: state.live.tombstones(),
@@ -191,7 +191,8 @@ impl Store {
 
     /// Returns the store's counters since it was opened.
     pub fn counters(&self) -> crate::counters::Counts {
-        self.counters.counts(self.log.state().unlanded.padded)
+        let state = self.log.whole();
+        self.counters.counts(state.writers().map(|writer| writer.unlanded.padded).sum())
     }
 
     /// Returns the index's counters since the store was opened.
@@ -201,7 +202,7 @@ impl Store {
 
     /// Returns the live values of each extent in use, for checks: their sum is [`Usage::values`].
     pub fn live_by_extent(&self) -> Vec<(media::ExtentId, Live)> {
-        let state = self.log.state();
+        let state = self.log.whole();
         let sum = |extent: &crate::extent::Extent| extent.values().iter().map(|(_, it)| *it).sum();
         state.extents.iter().map(|(id, extent)| (id, sum(extent))).collect()
     }

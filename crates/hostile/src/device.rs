@@ -87,6 +87,7 @@ pub(crate) async fn store(group: Group) -> Arc<Store> {
         headers_bytes: 0,
         cache_bytes: 0,
         saves_buffer: true,
+        reactors: 1,
         group,
         seed: 1,
     };

@@ -41,6 +41,9 @@ pub struct DiskOptions {
     pub scrub_rate: u64,
     /// Size in bytes of the cache of recently read or written values; 0 disables it.
     pub cache_bytes: u64,
+    /// How many reactors use the drive. Each has a log of its own, as far as the drive has extents
+    /// for that.
+    pub reactors: u32,
 }
 
 /// Default size of a server's value cache in bytes.
@@ -88,6 +91,7 @@ impl Default for DiskOptions {
             checkpoint_bytes: CHECKPOINT_BYTES,
             scrub_rate: SCRUB_RATE,
             cache_bytes: 0,
+            reactors: 1,
         }
     }
 }
@@ -253,6 +257,7 @@ pub(crate) fn config(info: &DriveInfo, options: DiskOptions, group: Group) -> en
         headers_bytes: (capacity_bytes / HEADERS_SHARE).min(HEADERS_BYTES_MAX),
         cache_bytes: options.cache_bytes,
         saves_buffer: true,
+        reactors: options.reactors,
         group,
         seed: 1,
     }

@@ -92,6 +92,7 @@ async fn store(size_bytes: u64, group: Group, seed: u64) -> Result<Arc<Store>, e
         headers_bytes: 0,
         cache_bytes: 0,
         saves_buffer: true,
+        reactors: 1,
         group,
         seed,
     };

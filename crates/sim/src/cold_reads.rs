@@ -55,7 +55,11 @@ pub fn read_while_cleaning(seed: u64) -> u64 {
     reactors.preempt_often(4, 16);
     let places = reactors.places();
     reactors.run(async move {
-        let options = DiskOptions { durability: Durability::Capacitor, ..DiskOptions::default() };
+        let options = DiskOptions {
+            durability: Durability::Capacitor,
+            reactors: 2,
+            ..DiskOptions::default()
+        };
         let drive = DiskDrive::open(disk, options).await.expect("nothing fails");
         let store = drive.store().clone();
         for number in 0..KEYS {

@@ -37,16 +37,21 @@ impl DiskPlan {
         let defaults = DiskOptions::default();
         let checkpoint_bytes =
             if rng.below(3) == 0 { defaults.checkpoint_bytes } else { CHECKPOINT_BYTES };
+        let block_bytes = size(rng);
+        let (sector_bytes, trims) = (size(rng), rng.below(2) == 0);
+        let extents = u64::from(DISK_DRIVE_EXTENTS_MIN) + 1 + rng.below(8);
+        let has_faults = rng.below(2) == 0;
+        let reactors = 1 + u32::try_from(rng.below(4)).expect("at most four");
         Self {
             seed,
-            block_bytes: size(rng),
-            sector_bytes: size(rng),
-            trims: rng.below(2) == 0,
+            block_bytes,
+            sector_bytes,
+            trims,
             extent_bytes: 128 << 10,
-            extents: u64::from(DISK_DRIVE_EXTENTS_MIN) + 1 + rng.below(8),
-            options: DiskOptions { durability, checkpoint_bytes, ..defaults },
-            has_faults: rng.below(2) == 0,
-            reactors: 1 + usize::try_from(rng.below(4)).expect("at most four"),
+            extents,
+            options: DiskOptions { durability, checkpoint_bytes, reactors, ..defaults },
+            has_faults,
+            reactors: reactors as usize,
         }
     }
 

@@ -83,6 +83,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<Output, Failure> {
         drive::serve_among(reactors, async |remotes, others| {
             let said = |error| drive::failure(&path, &file, &error);
             clock::name_task("open");
+            let options = DiskOptions { reactors: reactors.into(), ..options };
             let opened = DiskDrive::open(file.clone(), options).await.map_err(said)?;
             clock::name_task("load");
             check_room(&plan, &opened)?;

@@ -99,7 +99,7 @@ impl Store {
     }
 
     fn facts_of(&self, info: &ExtentInfo) -> ExtentFacts {
-        let state = self.log.state();
+        let state = self.log.whole();
         let known = state.extents.iter().find(|(id, _)| *id == info.id);
         let mut values = Live::default();
         for (_, live) in known.iter().flat_map(|(_, extent)| extent.values()) {

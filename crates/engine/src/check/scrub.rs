@@ -69,7 +69,7 @@ impl Store {
 
     /// Returns the pages to read next; `None` at the end of a pass.
     fn next_chunk(&self) -> Option<Chunk<'_>> {
-        let mut state = self.log.state();
+        let mut state = self.log.whole();
         let mut progress = self.scrubber.progress();
         let Progress { scrubbed, within, .. } = &mut *progress;
         let is_whole = |(id, extent): &(ExtentId, &Extent)| {

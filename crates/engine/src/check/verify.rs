@@ -188,7 +188,7 @@ impl Store {
     fn verify_counts(&self, known: &Known, found: &mut Found) {
         let (mut values, mut tombstones) = (Live::default(), Live::default());
         let mut is_complete = true;
-        let state = self.log.state();
+        let state = self.log.whole();
         let extents = state.extents.iter();
         for (id, extent) in extents.filter(|(_, extent)| extent.label.stream != Stream::Index) {
             if !known.listed.contains(&id) {

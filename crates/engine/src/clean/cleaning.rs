@@ -3,7 +3,7 @@
 use crate::clean::cleaner::{Begins, Round};
 use crate::clean::expiry::has_expired;
 use crate::extent::Extent;
-use crate::log::{self, RESERVED_EXTENTS};
+use crate::log::{self, Part, RESERVED_EXTENTS};
 use crate::store::Store;
 use media::{Candidate, ExtentId, Page, Victims};
 use std::sync::Arc;
@@ -29,24 +29,28 @@ impl Store {
     }
 
     fn free_extents(&self) -> u32 {
-        self.log.free_extents(&self.log.state())
+        self.log.free_extents(&self.log.whole())
     }
 
     #[inline]
     pub(crate) fn wake_cleaner_when_low(&self) {
-        let due = self.background_work(&mut self.log.state());
+        let due = self.background_work(&mut self.log.writing().part());
         self.wake_background(due);
     }
 
     /// Returns the background work that is due.
     #[inline]
-    pub(crate) fn background_work(&self, state: &mut log::State) -> BackgroundWork {
+    pub(crate) fn background_work(&self, part: &mut Part<'_, '_>) -> BackgroundWork {
+        let cleans = self.log.cleaning_is_due() && self.cleaning_work(part.shared.get());
+        BackgroundWork { cleans, saves: self.checkpoint_is_due(part.writer.numbers_since) }
+    }
+
+    fn cleaning_work(&self, state: &mut log::State) -> bool {
         // Only opening an extent makes free extents fewer.
         if state.cleaning.may_be_low() {
             state.cleaning.note_low(self.log.free_extents(state) <= self.extents_low());
         }
-        let cleans = state.cleaning.take();
-        BackgroundWork { cleans, saves: self.checkpoint_is_due(state) }
+        state.cleaning.take()
     }
 
     #[inline]
@@ -69,13 +73,13 @@ impl Store {
     pub(crate) async fn clean_forever(self: Arc<Self>, begins: Begins) {
         clock::name_task("cleaner");
         if begins == Begins::AtWork {
-            self.cleaner.state().round = Round::first(self.log.state().sequence);
+            self.cleaner.state().round = Round::first(self.log.whole().sequence);
             self.clean_while_worth().await;
         }
         loop {
             self.cleaner.rest().await;
             // Writes since then may have left dead records to clean.
-            let now = self.log.state().sequence;
+            let now = self.log.whole().sequence;
             {
                 let mut cleaner = self.cleaner.state();
                 if now > cleaner.rested {
@@ -98,7 +102,7 @@ impl Store {
             let free = self.free_extents();
             self.cleaner.promotion.want(free <= RESERVED_EXTENTS);
             if free > RESERVED_EXTENTS {
-                self.cleaner.state().round = Round::first(self.log.state().sequence);
+                self.cleaner.state().round = Round::first(self.log.whole().sequence);
                 self.cleaner.release();
             }
             let (round, hosts_wait) = self.cleaner.round();
@@ -115,7 +119,7 @@ impl Store {
                 continue;
             }
             if !continues && self.cleaner.refuse(hosts_wait) {
-                self.cleaner.state().rested = self.log.state().sequence;
+                self.cleaner.state().rested = self.log.whole().sequence;
                 return;
             }
         }
@@ -123,7 +127,7 @@ impl Store {
 
     /// See [`Round::next`].
     fn next_round(&self) -> bool {
-        let now = self.log.state().sequence;
+        let now = self.log.whole().sequence;
         self.cleaner.state().round.next(now)
     }
 
@@ -161,7 +165,7 @@ impl Store {
     /// soon.
     fn suspect(&self) -> Option<ExtentId> {
         let suspects = self.log.media.suspects();
-        let state = self.log.state();
+        let state = self.log.whole();
         let cleanable = || state.extents.iter().filter(|(_, extent)| extent.is_cleanable());
         let lost = cleanable().find(|(_, extent)| extent.has_lost);
         let wanted = || cleanable().find(|(id, _)| suspects.contains(id));
@@ -170,7 +174,7 @@ impl Store {
 
     /// Returns an extent without any needed record.
     fn dead_extent(&self) -> Option<ExtentId> {
-        let state = self.log.state();
+        let state = self.log.whole();
         let is_dead = |extent: &Extent| extent.is_cleanable() && extent.is_dead();
         state.extents.iter().find(|(_, extent)| is_dead(extent)).map(|(id, _)| id)
     }
@@ -179,7 +183,7 @@ impl Store {
     /// victims in a row that won too little.
     fn choose_victim(&self, free: u32, round: Round, fruitless: &mut u32) -> Option<ExtentId> {
         if self.cleaner.state().wants_expired {
-            let victim = self.expired_victim(&self.log.state());
+            let victim = self.expired_victim(&self.log.whole());
             self.cleaner.state().wants_expired = victim.is_some();
             if victim.is_some() {
                 return victim;
@@ -204,7 +208,7 @@ impl Store {
         // The copies may end in the middle of a block.
         let least = self.log.layout.aligned(1) * page_bytes;
         let worth = if forced { u64::from(least) } else { extent_bytes / WORTH_CLEANING };
-        let state = self.log.state();
+        let state = self.log.whole();
         let of_round = || state.extents.iter().filter(|(_, extent)| round.is_for(extent));
         let spare = extent_bytes * u64::from(self.log.shape.extents);
         let spare = spare.saturating_sub(self.config.capacity_bytes);

@@ -52,7 +52,7 @@ impl Store {
     /// [`NoRoom`] when the copies need more extents than there are, or when a disk has failed to
     /// write them; then the victim stays in use.
     pub(crate) async fn clean(self: &Arc<Self>, victim: ExtentId) -> Result<(), NoRoom> {
-        self.log.state().begin_cleaning(victim);
+        self.log.whole().begin_cleaning(victim);
         let records = if self.has_nothing(victim) {
             Vec::new()
         } else {
@@ -62,19 +62,19 @@ impl Store {
         let records = self.written_records(victim, records).await;
         let (moved, copied) = self.copy_live(victim, records).await;
         {
-            let mut state = self.log.state();
-            self.log.pad(&mut state, Stream::Gc);
+            let mut state = self.log.whole();
+            self.log.pad(&mut state.first(), Stream::Gc);
         }
         let landed = self.repoint_all(victim, moved).await;
         let has_live = {
-            let mut state = self.log.state();
+            let mut state = self.log.whole();
             state.copies.end();
             state.extents.get(victim).has_live()
         };
         // A disk may write again after it has failed.
         let may_retry = self.log.media.as_disk().is_some() && self.log.media.writable().is_ok();
         if copied.is_err() || !landed && may_retry {
-            self.log.state().extents.get(victim).give_back();
+            self.log.whole().extents.get(victim).give_back();
             return Err(NoRoom);
         }
         if has_live || !landed {
@@ -99,7 +99,7 @@ impl Store {
     /// Returns whether the counts say that an extent has no record to move. On flash its summary is
     /// read all the same, like firmware that keeps no count of each extent.
     fn has_nothing(&self, victim: ExtentId) -> bool {
-        self.log.media.as_memory().is_some() && self.log.state().extents.get(victim).is_dead()
+        self.log.media.as_memory().is_some() && self.log.whole().extents.get(victim).is_dead()
     }
 
     /// Points the index entries of all copied records to the copies; false when some copies did not
@@ -139,7 +139,7 @@ impl Store {
     async fn forget_unread(&self, victim: ExtentId, have_landed: bool) -> bool {
         loop {
             {
-                let mut state = self.log.state();
+                let mut state = self.log.whole();
                 let extent = state.extents.get(victim);
                 if !extent.is_pinned() {
                     let is_unused = have_landed && !extent.has_live();
@@ -150,7 +150,7 @@ impl Store {
                     }
                     return is_unused;
                 }
-                extent.await_last_reader(clock::current());
+                self.log.await_last_reader(&mut state, victim);
             }
             clock::park(Rank::Free, Stage::Gc).await;
         }
@@ -169,7 +169,7 @@ impl Store {
         class: Class,
     ) -> (Vec<Record>, u64) {
         let Replay { extent: id, from } = replay;
-        let listing = self.log.state().extents.get(id).listing.clone();
+        let listing = self.log.whole().extents.get(id).listing.clone();
         if let Some(listing) = listing {
             return (listing.records.clone(), listing.lost.len() as u64);
         }
@@ -207,7 +207,7 @@ impl Store {
         class: Class,
     ) -> Option<Vec<u8>> {
         let (first, end) = {
-            let mut state = self.log.state();
+            let mut state = self.log.whole();
             let extent = state.extents.get(id);
             let is_whole =
                 |first: &u32| extent.has_landed() && extent.holes().iter().all(|hole| hole < first);
@@ -303,7 +303,7 @@ impl Store {
     /// Returns the epoch of the oldest extent other than the victim, whose records all go at once.
     /// Extents that the medium could not erase count: the next opening finds them again.
     fn oldest_epoch_but(&self, victim: ExtentId) -> u64 {
-        let state = self.log.state();
+        let state = self.log.whole();
         let others = state.extents.iter().filter(|(id, _)| *id != victim);
         let others = others.map(|(_, extent)| extent.label.epoch);
         let erasing = state.space.erasing().iter().map(|(_, label)| label.epoch);
@@ -432,8 +432,8 @@ impl Store {
             batch: InBatch::default(),
         };
         let footprint = self.log.layout.footprint(header_len(key.len(), expires), value.len());
-        let mut state = self.log.state();
-        let copy = self.log.append(&mut state, Stream::Gc, &copy)?;
+        let mut state = self.log.whole();
+        let copy = self.log.append(&mut state.first(), Stream::Gc, &copy)?;
         if kind == Kind::Tombstone {
             state.count_tombstone(self.log.page_id(copy.address).extent, footprint);
         }
@@ -454,7 +454,7 @@ impl Store {
             self.remove_tombstone(header.table, key, record.address);
             let extent = self.log.page_id(record.address).extent;
             let needless =
-                self.log.state().extents.get(extent).needless().contains(&record.address);
+                self.log.whole().extents.get(extent).needless().contains(&record.address);
             return (hides && !needless).then_some(Kind::Tombstone);
         }
         if !self.is_indexed(record).await {
@@ -490,7 +490,7 @@ impl Store {
         let mut lanes = self.lanes.lock(key.hash);
         if self.index.remove(lanes.of(key.hash), header.table, key, record.address) {
             let extent = self.log.page_id(record.address).extent;
-            let mut state = self.log.state();
+            let mut state = self.log.whole();
             self.note_left(&mut state, record);
             state.uncount_value(record.counted(extent));
             let dropped = header.key.as_bytes().len() as u64 + u64::from(header.value_len);
@@ -520,7 +520,7 @@ impl Store {
         let mut lanes = self.lanes.lock(key.hash);
         let lane = lanes.of(key.hash);
         if self.index.replace(lane, header.table, key, record.address, copy.address) {
-            let mut state = self.log.state();
+            let mut state = self.log.whole();
             self.note_left(&mut state, &record);
             let is_lost = kind != header.kind;
             let value_len = if is_lost { 0 } else { header.value_len };
@@ -577,7 +577,7 @@ impl Log {
     /// Returns the numbers of the pages of records in an extent, without those cut off.
     pub(crate) async fn written_pages(&self, id: ExtentId) -> Vec<u32> {
         let (end, holes) = {
-            let mut state = self.state();
+            let mut state = self.whole();
             let extent = state.extents.get(id);
             (extent.summary().unwrap_or(extent.pages()), extent.holes().to_vec())
         };
@@ -592,8 +592,8 @@ impl Log {
     /// Returns the summary of the closed pages of an extent that is being filled; `None` when it is
     /// not.
     pub(crate) fn open_summary(&self, id: ExtentId) -> Option<Vec<u8>> {
-        let state = self.state();
-        let mut open = state.frontiers.iter();
+        let state = self.whole();
+        let mut open = state.writers().flat_map(|writer| writer.frontiers.iter());
         Some(open.find(|frontier| frontier.extent == id)?.summary.to_bytes())
     }
 

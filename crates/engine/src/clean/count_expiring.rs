@@ -20,12 +20,12 @@ impl Store {
     /// until [`Self::count_expiring`] has counted them.
     pub fn expiring_in(&self, space: KeySpaceId) -> Result<ExpiringCounts, Error> {
         let table = self.table(space)?;
-        Ok(self.log.state().live.expiring.counts(table))
+        Ok(self.log.whole().live.expiring.counts(table))
     }
 
     /// Returns the number of values that have expired since the store was opened.
     pub fn expired_since_opening(&self) -> u64 {
-        self.log.state().live.expiring.expired()
+        self.log.whole().live.expiring.expired()
     }
 
     /// Counts the values that expire in the next extent that a checkpoint has restored and that may
@@ -38,7 +38,7 @@ impl Store {
             self.count_expiring_records(extent, records);
             clock::give_way().await;
         }
-        self.log.state().extents.get(extent).expiring_until = Some(Address::MAX);
+        self.log.whole().extents.get(extent).expiring_until = Some(Address::MAX);
         true
     }
 
@@ -52,7 +52,7 @@ impl Store {
                 let found = self.index.lookup(lanes.of(key.hash), header.table, key);
                 header.kind.is_value() && found.at_once().is_some_and(|found| found.contains(&at))
             });
-            let mut state = self.log.state();
+            let mut state = self.log.whole();
             if let Some(date) = expires {
                 state.live.expiring.add(header.table, date);
             }
@@ -66,7 +66,7 @@ impl Store {
         if !self.index.is_by_hash() || self.keeps_tables {
             return None;
         }
-        let state = self.log.state();
+        let state = self.log.whole();
         let may_expire = state.extents.iter().filter(|(_, extent)| {
             extent.label.stream != Stream::Index
                 && extent.expiring_until.is_none()

@@ -1,5 +1,6 @@
 //! Counts of live records.
 
+use super::Change;
 use base::limits::KEY_BYTES_INLINE;
 use serde::{Deserialize, Serialize};
 use std::iter::Sum;
@@ -46,6 +47,22 @@ impl Live {
         assert!(self.long_keys >= long, "a long key that is taken off was counted");
         self.long_keys -= long;
         assert!(self.long_keys <= self.records, "long keys are some of those that were counted");
+    }
+
+    /// Adds what a writer has counted.
+    pub(crate) fn change(&mut self, change: Change) {
+        let records = self.records.checked_add_signed(change.records);
+        let bytes = self.bytes.checked_add_signed(change.bytes);
+        assert!(
+            records.is_some() && bytes.is_some(),
+            "no more records are taken off than there are"
+        );
+        let long_keys = self.long_keys.checked_add_signed(change.long_keys);
+        let are_some = long_keys.is_some() && long_keys <= records;
+        assert!(are_some, "no more long keys are counted than records");
+        self.records = records.unwrap_or_default();
+        self.bytes = bytes.unwrap_or_default();
+        self.long_keys = long_keys.unwrap_or_default();
     }
 
     pub(crate) fn remove_all(&mut self, other: Self) {

@@ -146,7 +146,7 @@ impl Tables {
     /// index.
     pub fn on(media: Arc<dyn Media>, extents: u32) -> Arc<Self> {
         let log = Log::new(media, Extents::default(), Sequence::first());
-        log.state().space.keep(extents);
+        log.whole().space.keep(extents);
         Arc::new(Self::new(log.share()))
     }
 
@@ -234,7 +234,7 @@ impl Tables {
         let mut pins = Vec::new();
         {
             let root = self.state().root;
-            let mut state = self.log.state();
+            let mut state = self.log.whole();
             for (name, value) in &pages {
                 assert!(value.len() <= self.page_bytes_max(), "a table page is one page of flash");
                 let key = table_key(*name, root);
@@ -248,7 +248,7 @@ impl Tables {
                     expires: None,
                     batch: InBatch::default(),
                 };
-                let appended = self.log.append(&mut state, Stream::Index, &record);
+                let appended = self.log.append(&mut state.first(), Stream::Index, &record);
                 let Ok(appended) = appended else { break };
                 let extent = self.log.page_id(appended.address).extent;
                 if addresses.last().is_none_or(|last| self.extent_of(*last) != extent) {
@@ -260,7 +260,7 @@ impl Tables {
                     self.state().root = Some(appended.address);
                 }
             }
-            self.log.pad(&mut state, Stream::Index);
+            self.log.pad(&mut state.first(), Stream::Index);
         }
         pending.dedup_by(|a, b| Arc::ptr_eq(a, b));
         self.state().pages_written += pending.len() as u64;
@@ -285,7 +285,7 @@ impl Tables {
     }
 
     async fn page(&self, at: Address, class: Class) -> Result<TablePage, Error> {
-        let mut visit = self.log.visit(&mut self.log.state(), at);
+        let mut visit = self.log.visit(&mut self.log.whole(), at);
         if let Some(unlanded) = visit.on_its_way.record.take() {
             let (name, _) = split_key(unlanded.header.key.as_bytes()).ok_or(Error::Unrecovered)?;
             return Ok(TablePage { name, value: unlanded.part });
@@ -348,7 +348,7 @@ impl Tables {
 
     /// Returns the extents that hold table pages.
     pub fn extents(&self) -> Vec<TableExtent> {
-        let state = self.log.state();
+        let state = self.log.whole();
         let tables = state.extents.iter().filter(|(_, e)| e.label.stream == Stream::Index);
         tables
             .map(|(id, e)| TableExtent { id, pages: e.pages(), is_sealed: e.is_sealed() })
@@ -358,7 +358,7 @@ impl Tables {
     /// Returns the number of extents that table pages can still open, of those that are kept for
     /// them.
     pub fn extents_left(&self) -> u32 {
-        self.log.state().space.kept()
+        self.log.whole().space.kept()
     }
 
     /// Notes that the index's task that writes its pages begins; false when it must not begin.

@@ -78,8 +78,6 @@ impl Frontiers {
     pub(crate) fn open(&mut self, stream: Stream, frontier: Frontier, extent: &Extent) {
         assert!(!extent.is_sealed(), "a frontier is opened in an extent that is not sealed");
         assert!(extent.label.stream == stream, "the extent of a frontier is of its stream");
-        let is_last = frontier.page + 1 == extent.pages();
-        assert!(is_last, "the page of a frontier is the last of its extent");
         let before = self.0[stream as usize].replace(frontier);
         assert!(before.is_none(), "a stream has one open extent");
     }

@@ -59,6 +59,11 @@ impl HostBuffer {
         self.joining == 0
     }
 
+    /// Returns true when a store is announced.
+    pub(crate) const fn is_announced(&self) -> bool {
+        self.joining > 0
+    }
+
     /// Returns true when no store is announced, no page in flight and no task waiting.
     pub(crate) fn is_idle(&self) -> bool {
         self.joining == 0 && self.in_flight == 0 && self.waiters.is_empty()

@@ -2,7 +2,8 @@
 
 use super::room::{Shortage, reserve};
 use super::unlanded::Ended;
-use super::{Log, State};
+use super::writer::Writer;
+use super::{Log, Part, Whole, Writing};
 use crate::ack::Ack;
 use crate::format::address::Address;
 use crate::format::page_view::PageView;
@@ -16,93 +17,123 @@ use std::sync::atomic::Ordering;
 
 impl Log {
     /// Returns the resource that a host's record with a value of `value_len` bytes lacks, if any.
+    /// If the whole log is locked, a writer without an open extent shares that of another.
     pub(crate) fn shortage(
         &self,
-        state: &State,
+        writing: &mut Writing<'_>,
         ack: Ack,
         kind: Kind,
         value_len: u32,
     ) -> Option<Shortage> {
-        if state.frontiers.of(Stream::Host).is_none()
-            && self.free_extents(state) <= reserve(Stream::Host, kind)
+        let Part { writer, shared } = writing.part();
+        if writer.frontiers.of(Stream::Host).is_none()
+            && self.free_extents(shared.get()) <= reserve(Stream::Host, kind)
+            && !(writing.is_whole() && writing.share_open_extent())
         {
             return Some(Shortage::Extent);
         }
-        state.buffer.shortage(ack, self.shape.page_bytes, value_len)
+        writing.writer().buffer.shortage(ack, self.shape.page_bytes, value_len)
     }
 
     /// Waits until a page of a host has landed.
     pub(crate) async fn landing(&self) {
-        self.state().buffer.await_page();
+        self.writing().writer().buffer.await_page();
         clock::park(Rank::Credit, Stage::Queue).await;
     }
 
     /// Returns how many pages have landed or failed records were undone so far, for
     /// [`Self::decision_after`].
     pub(crate) fn decisions(&self) -> u64 {
-        self.decisions.load(Ordering::Relaxed)
+        self.owners.decisions()
     }
 
     /// Counts a decision, and wakes the tasks that wait for one: a page has landed, or a failed
     /// record was undone.
-    pub(crate) fn note_decision(&self, state: &mut State) {
-        self.decisions.store(self.decisions() + 1, Ordering::Relaxed);
-        state.unlanded.decide();
+    #[inline]
+    pub(crate) fn note_decision(&self, part: &mut Part<'_, '_>) {
+        self.owners.count_decision(part.writer.number);
+        if self.is_decision_awaited.load(Ordering::Relaxed) {
+            self.is_decision_awaited.store(false, Ordering::Relaxed);
+            part.shared.get().undecided.drain(..).for_each(clock::wake);
+        }
     }
 
     /// Waits until a page has landed, or a record that did not was undone, since there were `seen`
     /// of these. The caller knows that one of the two happens.
     pub(crate) async fn decision_after(&self, seen: u64) {
         {
-            let mut state = self.state();
+            let mut state = self.whole();
             if self.decisions() != seen {
                 return;
             }
-            state.unlanded.await_decision();
+            state.undecided.push(clock::current());
+            self.is_decision_awaited.store(true, Ordering::Relaxed);
         }
         clock::park(Rank::Free, Stage::Latch).await;
     }
 
     /// Notes that an announced store has joined a page, or never will. The last one closes the
     /// page, so that its writers need not wait.
-    pub(crate) fn retract(self: &Arc<Self>, state: &mut State) {
-        if state.buffer.retract() {
-            self.pad(state, Stream::Host);
+    #[inline]
+    pub(crate) fn retract(self: &Arc<Self>, part: &mut Part<'_, '_>) {
+        if part.writer.buffer.retract() {
+            self.pad(part, Stream::Host);
+        }
+    }
+
+    /// Closes the open page of hosts if no announced store is to join it.
+    pub(crate) fn pad_unannounced(self: &Arc<Self>, part: &mut Part<'_, '_>) {
+        if !part.writer.buffer.is_announced() {
+            self.pad(part, Stream::Host);
         }
     }
 
     /// Programs what a stream's open page holds.
-    pub(crate) fn pad(self: &Arc<Self>, state: &mut State, stream: Stream) {
-        let Some(frontier) = state.frontiers.of(stream) else { return };
+    pub(crate) fn pad(self: &Arc<Self>, part: &mut Part<'_, '_>, stream: Stream) {
+        let Some(frontier) = part.writer.frontiers.of(stream) else { return };
         if !frontier.builder.is_empty() {
-            state.unlanded.padded += 1;
-            self.turn_page(state, stream);
+            part.writer.unlanded.padded += 1;
+            self.turn_page(part, stream);
         }
+    }
+
+    /// Programs what the open pages of all hosts hold.
+    pub(crate) fn pad_hosts(self: &Arc<Self>, state: &mut Whole<'_>) {
+        (0..self.writers.len()).for_each(|at| self.pad(&mut state.part_at(at), Stream::Host));
+        state.settle();
+    }
+
+    /// Programs what all open pages of records hold.
+    pub(crate) fn pad_records(self: &Arc<Self>, state: &mut Whole<'_>) {
+        self.pad_hosts(state);
+        self.pad(&mut state.first(), Stream::Gc);
+        state.settle();
     }
 
     /// Programs all open pages, and returns every page that has not landed.
     pub(crate) fn close_all(self: &Arc<Self>) -> Vec<Arc<Pending>> {
-        let mut state = self.state();
-        self.pad(&mut state, Stream::Host);
-        self.pad(&mut state, Stream::Gc);
-        state.unlanded.closed_in_order().into_iter().map(|(_, pages)| pages).collect()
+        let mut state = self.whole();
+        self.pad_records(&mut state);
+        state.closed_in_order().into_iter().map(|(_, pages)| pages).collect()
     }
 
     /// Returns the pages of hosts that hold something and have not landed.
     pub(crate) fn unlanded_host_pages(&self) -> Vec<Arc<Pending>> {
-        let state = self.state();
-        let open = state.frontiers.of(Stream::Host);
-        let filling = open.filter(|frontier| !frontier.builder.is_empty());
-        let closed = state.unlanded.closed();
-        let closed = closed.map(|(_, pending)| pending);
-        closed.chain(filling.map(|frontier| &frontier.pending)).cloned().collect()
+        let state = self.whole();
+        let of_writer = |writer: &Writer| {
+            let open = writer.frontiers.of(Stream::Host);
+            let filling = open.filter(|frontier| !frontier.builder.is_empty());
+            let closed = writer.unlanded.closed().map(|(_, pending)| pending.clone());
+            closed.chain(filling.map(|frontier| frontier.pending.clone())).collect::<Vec<_>>()
+        };
+        state.writers().flat_map(of_writer).collect()
     }
 
     /// Erases an extent that was forgotten. Returns false if the medium cannot erase it: the log
     /// has one extent less then, for good on flash, and on a disk until it is erased again.
     pub(crate) async fn erase(&self, extent: ExtentId, class: Class) -> bool {
         let is_erased = self.media.reset(extent, class).await.is_ok();
-        let mut state = self.state();
+        let mut state = self.whole();
         if is_erased {
             state.space.erased(extent);
             if state.space.pay(self.media.free_extents()) {
@@ -128,16 +159,14 @@ impl Log {
     }
 
     fn next_failed(&self) -> Option<ExtentId> {
-        self.state().space.next_failed()
+        self.whole().space.next_failed()
     }
 
     /// Drops cached headers and values for the page at `at` after its program failed.
-    fn forget_headers(&self, at: PageId) {
+    fn forget_headers(&self, at: PageId) -> Option<()> {
         let number = self.number(at.extent, at.page);
-        let page = self.state().unlanded.get(number).and_then(|it| it.page.clone());
-        let Some(view) = page.as_ref().and_then(|page| PageView::new(self.layout, page)) else {
-            return;
-        };
+        let page = self.writing_to(at.extent).writer().unlanded.get(number)?.page.clone()?;
+        let view = PageView::new(self.layout, &page)?;
         for (offset, header) in view.headers(self.layout) {
             let address = self.layout.address(number, offset, header.len(), header.value_len);
             let hash = hash64(header.key);
@@ -148,6 +177,7 @@ impl Log {
                 values.forget(header.table, hash);
             }
         }
+        Some(())
     }
 
     /// Handles the end of a page's program, which may have failed.
@@ -155,59 +185,63 @@ impl Log {
         if result.is_err_and(|error| error != media::Error::PowerLost) {
             self.not_landed(at);
         }
-        let state = &mut *self.state();
-        state.unlanded.remove(self.number(at.extent, at.page));
-        self.note_landed(state, at.extent);
+        let mut writing = self.writing_to(at.extent);
+        let stream = writing.writer().unlanded.remove(self.number(at.extent, at.page));
+        self.note_landed(&mut writing.part(), at.extent, stream);
     }
 
     fn not_landed(self: &Arc<Self>, at: PageId) {
-        let stream = self.state().extents.get(at.extent).label.stream;
+        let stream = self.whole().extents.get(at.extent).label.stream;
         if stream != Stream::Index {
             self.forget_headers(at);
-            self.give_up(&mut self.state(), at, stream);
+            self.give_up(&mut self.whole(), at, stream);
         }
     }
 
     /// Tells readers which pages of an extent have settled.
-    fn note_settled(&self, state: &mut State, id: ExtentId) {
-        let unsettled = state.unlanded.first_unsettled(self.number(id, 0));
-        let end = unsettled.unwrap_or_else(|| state.extents.get(id).pages());
-        self.settled.set(id, end);
+    #[inline]
+    fn note_settled(&self, writer: &Writer, id: ExtentId) {
+        // An extent without any has no open page: it is full.
+        let unsettled = writer.unlanded.first_unsettled(self.number(id, 0));
+        self.settled.set(id, unsettled.unwrap_or(self.shape.pages_per_extent));
     }
 
     /// Forgets the batch that begins at `first`, which has landed or was undone.
-    pub(crate) fn end_batch(&self, state: &mut State, first: Address) {
-        state.unlanded.end_batch(first);
+    /// The extent is pinned for the batch.
+    pub(crate) fn end_batch(&self, first: Address) {
         let id = self.page_id(first).extent;
-        if state.extents.find(id).is_some() {
-            self.note_settled(state, id);
-        }
+        let mut writing = self.writing_to(id);
+        writing.writer().unlanded.end_batch(first);
+        self.note_settled(writing.writer(), id);
     }
 
     /// Notes that a page of `extent` is no longer on its way.
-    fn note_landed(&self, state: &mut State, id: ExtentId) {
-        let extent = state.extents.get(id);
-        extent.land_page();
-        state.cleaning.note_landed(extent);
-        let is_of_host = extent.label.stream == Stream::Host;
-        self.note_settled(state, id);
-        self.note_decision(state);
-        if is_of_host {
-            state.buffer.end_page();
+    #[inline]
+    fn note_landed(&self, part: &mut Part<'_, '_>, id: ExtentId, stream: Stream) {
+        part.writer.tally.of(id).in_flight -= 1;
+        if !part.writer.unlanded.has_any_of(self.number(id, 0)) {
+            let state = part.shared.get();
+            state.cleaning.note_landed(state.extents.get(id));
+        }
+        self.note_settled(part.writer, id);
+        self.note_decision(part);
+        if stream == Stream::Host {
+            part.writer.buffer.end_page();
         }
     }
 
     /// Handles the pages of `extent` that have landed, up to the first that has failed, which it
     /// returns for the caller to handle.
     fn land_ended(&self, extent: ExtentId) -> Option<Ended> {
-        let (state, first) = (&mut *self.state(), self.number(extent, 0));
-        // With the state locked no extent is reset that has a page in the list.
+        let (mut writing, first) = (self.writing_to(extent), self.number(extent, 0));
+        let mut part = writing.part();
+        // With its writer locked no extent is reset that has a page in the list.
         let ends = self.media.as_disk()?.ends(extent);
-        while let Some(ended) = state.unlanded.next_ended(first, &ends) {
+        while let Some(ended) = part.writer.unlanded.next_ended(first, &ends) {
             if ended.result.is_err() {
                 return Some(ended);
             }
-            self.note_landed(state, extent);
+            self.note_landed(&mut part, extent, ended.stream);
             ended.pending.land_here(Ok(()));
         }
         None
@@ -223,7 +257,7 @@ impl Log {
 
 impl Landings for Log {
     fn land(self: Arc<Self>, extent: ExtentId) {
-        while let Some(Ended { page, pending, result }) = self.land_ended(extent) {
+        while let Some(Ended { page, pending, result, .. }) = self.land_ended(extent) {
             self.landed(PageId { extent, page }, result);
             pending.land_here(result);
         }

@@ -1,7 +1,7 @@
 //! Counts of the records that live in all extents.
 
 use crate::clean::expiring::Expiring;
-use crate::extent::{Extent, Live};
+use crate::extent::{Counted, Extent, Live};
 use crate::key_space::TableId;
 
 /// The sums over all extents.
@@ -51,6 +51,14 @@ impl LiveCounts {
     ) {
         extent.uncount_value(table, key_len, bytes);
         self.values.remove_value(key_len, bytes);
+    }
+
+    /// Adds what a writer has counted of an extent.
+    pub(crate) fn settle(&mut self, change: &Counted) {
+        for (_, change) in &change.values {
+            self.values.change(*change);
+        }
+        self.tombstones.change(change.tombstones);
     }
 
     /// Counts all values of `table` in `extent` as dead.

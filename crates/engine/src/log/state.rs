@@ -1,29 +1,26 @@
-//! The mutable state of the log.
+//! The state that all writers of the log share.
 
 use super::cleaning_due::CleaningDue;
-use super::copies::{Copies, Copying};
-use super::frontier::Frontiers;
-use super::host_buffer::HostBuffer;
+use super::copies::Copies;
 use super::live_counts::LiveCounts;
 use super::recalls::Recalls;
 use super::sealing::Sealing;
 use super::space::Space;
-use super::unlanded::UnlandedPages;
-use crate::extent::Extents;
+use crate::extent::{Extent, Extents};
 use crate::format::address::Address;
 use crate::format::record::Sequence;
 use crate::key_space::TableId;
-use clock::UnixMillis;
+use clock::{TaskId, UnixMillis};
 use media::{ExtentId, Stream};
 
-/// Never locked over an await.
+/// Counts and numbers are exact while all writers are locked too: see [`Whole`].
 pub(crate) struct State {
     pub(crate) extents: Extents,
-    pub(crate) frontiers: Frontiers,
+    /// No writer has given a record a later number.
     pub(crate) sequence: Sequence,
     pub(crate) live: LiveCounts,
-    pub(crate) unlanded: UnlandedPages,
-    pub(crate) buffer: HostBuffer,
+    /// Tasks that wait until a page lands or a record is undone.
+    pub(crate) undecided: Vec<TaskId>,
     pub(crate) copies: Copies,
     pub(crate) cleaning: CleaningDue,
     pub(crate) space: Space,
@@ -47,21 +44,14 @@ pub(crate) struct CountedValue {
 
 impl State {
     /// Makes the state of a log with these extents. On a medium in memory it `shares_space`.
-    pub(crate) fn new(
-        extents: Extents,
-        sequence: Sequence,
-        shares_space: bool,
-        pages_per_extent: u32,
-    ) -> Self {
+    pub(crate) fn new(extents: Extents, sequence: Sequence, shares_space: bool) -> Self {
         let tables = extents.iter().filter(|(_, extent)| extent.label.stream == Stream::Index);
         let tables_used = u32::try_from(tables.count()).expect("counted in 32 bits");
         Self {
             extents,
-            frontiers: Frontiers::default(),
             sequence,
             live: LiveCounts::default(),
-            unlanded: UnlandedPages::new(pages_per_extent),
-            buffer: HostBuffer::default(),
+            undecided: Vec::new(),
             copies: Copies::new(sequence),
             cleaning: CleaningDue::new(shares_space),
             space: Space::new(tables_used),
@@ -100,10 +90,8 @@ impl State {
     }
 
     /// Returns the value's date, if it has one and the dates of its extent are counted that far.
-    #[inline]
     fn counted_date(&mut self, value: CountedValue) -> Option<UnixMillis> {
-        let date = value.expires?;
-        (self.extents.get(value.extent).expiring_until >= Some(value.at)).then_some(date)
+        counted_date(self.extents.get(value.extent), value)
     }
 
     /// Counts a new tombstone of `bytes` in `extent`.
@@ -130,29 +118,9 @@ impl State {
         self.live.expiring.forget_table(table);
     }
 
-    /// Takes `victim` for cleaning. Extents that the cleaner opens for it get the current sequence
-    /// number as epoch: the copied records were live now, so a tombstone written later may delete a
-    /// copy.
-    pub(crate) fn begin_cleaning(&mut self, victim: ExtentId) {
-        self.extents.get(victim).begin_cleaning();
-        let since = self.next_sequence();
-        let open = self.frontiers.of(Stream::Gc);
-        let open = open.map(|frontier| (frontier.extent, frontier.page()));
-        let tombstones = open.map(|(extent, _)| self.extents.get(extent).tombstones());
-        let tombstones = tombstones.unwrap_or_default();
-        self.copies.begin(since, Copying { open, tombstones });
-    }
-
     /// Returns whether any record may have to be undone by its writer.
     pub(crate) fn may_take_back(&self) -> bool {
         self.extents.iter().any(|(_, extent)| extent.is_revocable())
-    }
-
-    /// Takes one pin off an extent, and wakes the cleaner if it waits for that.
-    pub(crate) fn unpin(&mut self, id: ExtentId) {
-        if let Some(cleaner) = self.extents.get(id).unpin() {
-            clock::wake(cleaner);
-        }
     }
 
     /// Takes an extent without needed records out of the log.
@@ -161,4 +129,11 @@ impl State {
         self.space.forget(id, extent.label);
         self.live.remove_extent(&extent);
     }
+}
+
+/// Returns the value's date, if it has one and the dates of its extent are counted that far.
+#[inline]
+pub(crate) fn counted_date(extent: &Extent, value: CountedValue) -> Option<UnixMillis> {
+    let date = value.expires?;
+    (extent.expiring_until >= Some(value.at)).then_some(date)
 }

@@ -2,8 +2,9 @@
 
 use super::copies::Copying;
 use super::frontier::Frontier;
-use super::{CountedValue, Log};
-use crate::extent::{Extent, Extents, Live};
+use super::owners::Owners;
+use super::{CountedValue, Log, Part};
+use crate::extent::{Counted, Extent, Extents, Live};
 use crate::format::address::Address;
 use crate::format::page_builder::PageBuilder;
 use crate::format::record::{InBatch, Kind, NewRecord, Sequence};
@@ -40,27 +41,28 @@ const LONG: usize = 40;
 fn log() -> Arc<Log> {
     let media = Arc::new(Memory::new(SHAPE));
     let log = Arc::new(Log::new(media, Extents::default(), Sequence::first()));
-    log.open_extent(&mut log.state(), Stream::Host, 0).unwrap();
+    log.open_extent(&mut log.writing().part(), Stream::Host, 0).unwrap();
     log
 }
 
 /// Calls `change` with the extent of hosts.
 fn host(log: &Log, change: impl FnOnce(&mut Extent)) {
-    change(log.state().extents.get(HOST));
+    change(log.whole().extents.get(HOST));
 }
 
 /// Ends the extent of hosts without a page.
 fn end_host(log: &Log) {
-    let mut state = log.state();
-    state.frontiers.close(Stream::Host);
-    log.unexpect_page(&mut state, HOST, 0);
-    state.extents.get(HOST).seal(None);
+    let mut state = log.whole();
+    let mut part = state.first();
+    part.writer.frontiers.close(Stream::Host);
+    log.unexpect_page(&mut part, HOST, 0);
+    state.extents.get(HOST).seal(0, None);
 }
 
 /// Ends the extent of hosts, and takes it out of use.
 fn forget_host(log: &Log) {
     end_host(log);
-    log.state().forget(HOST);
+    log.whole().forget(HOST);
 }
 
 /// Returns another frontier at the first page of the extent of hosts.
@@ -71,13 +73,14 @@ fn frontier(log: &Log) -> Frontier {
 
 /// Opens `frontier` in the extent of hosts, for `stream`.
 fn open(log: &Log, stream: Stream, frontier: Frontier) {
-    let state = &mut *log.state();
-    state.frontiers.open(stream, frontier, state.extents.get(HOST));
+    let mut state = log.whole();
+    let Part { writer, shared } = state.first();
+    writer.frontiers.open(stream, frontier, shared.get().extents.get(HOST));
 }
 
 /// Calls `change` with the frontier of hosts.
 fn host_frontier(log: &Log, change: impl FnOnce(&mut Frontier)) {
-    change(log.state().frontiers.of_mut(Stream::Host).unwrap());
+    change(log.writing().writer().frontiers.of_mut(Stream::Host).unwrap());
 }
 
 /// Appends a tombstone.
@@ -92,7 +95,7 @@ fn append(log: &Arc<Log>) {
         expires: None,
         batch: InBatch::default(),
     };
-    log.append(&mut log.state(), Stream::Host, &record).unwrap();
+    log.append(&mut log.writing().part(), Stream::Host, &record).unwrap();
 }
 
 /// Returns what a checkpoint knows of the extent of hosts: nothing.
@@ -112,15 +115,20 @@ fn image() -> ExtentImage {
     }
 }
 
+/// Calls `change` with what the writer has counted of the extent of hosts.
+fn tally(log: &Log, change: impl FnOnce(&mut Counted)) {
+    change(log.writing().writer().tally.of(HOST));
+}
+
 fn begin_copying(log: &Log, since: Sequence) {
     let copying = Copying { open: None, tombstones: Live::default() };
-    log.state().copies.begin(since, copying);
+    log.whole().copies.begin(since, copying);
 }
 
 /// Counts a value that expires in a second.
 fn add_expiring(log: &Log) -> UnixMillis {
     let date = UnixMillis(unix_now().0 + 1_000);
-    log.state().live.expiring.add(TABLE, date);
+    log.whole().live.expiring.add(TABLE, date);
     date
 }
 
@@ -134,47 +142,29 @@ fn counted(key_len: usize) -> CountedValue {
 type Case = (&'static str, fn(&Arc<Log>));
 
 const PAGES_OF_EXTENTS: &[Case] = &[
-    ("no page is expected in a sealed extent", |log| {
-        end_host(log);
-        host(log, |extent| extent.expect_page(0));
+    ("a sealed extent has no open page", |log| {
+        host(log, |extent| extent.seal(1, None));
+        drop(log.whole());
     }),
-    ("a page is expected after the pages of its extent", |log| {
-        host(log, |extent| extent.expect_page(0));
-    }),
-    ("the page that is placed is the last of its extent", |log| {
-        host(log, |extent| extent.move_page(3, 4));
-    }),
-    ("a placed page is not before the one expected", |log| {
-        host(log, |extent| extent.expect_page(1));
-        host(log, |extent| extent.move_page(1, 0));
+    ("pages of an extent are written in the order of their numbers", |log| {
+        host(log, |extent| extent.note_open_page(2));
     }),
     ("a page that is not written was in flight", |log| {
-        host(log, Extent::land_page);
+        tally(log, |counted| counted.in_flight -= 1);
         host(log, |extent| extent.unexpect_page(0));
     }),
     ("a page that is not written is the last of its extent", |log| {
         host(log, |extent| extent.unexpect_page(5));
     }),
-    ("a page is programmed after it was expected", |log| {
-        host(log, Extent::land_page);
-        host(log, |extent| extent.program_page(1, PAGES));
-    }),
-    ("no page is programmed in a sealed extent", |log| {
-        host(log, |extent| extent.seal(None));
-        host(log, |extent| extent.program_page(1, PAGES));
-    }),
-    ("an extent keeps room for its summary", |log| {
-        host(log, |extent| extent.program_page(PAGES + 1, PAGES));
-    }),
     ("each page of an extent lands once", |log| {
-        host(log, Extent::land_page);
-        host(log, Extent::land_page);
+        tally(log, |counted| counted.in_flight -= 2);
+        drop(log.whole());
     }),
     ("an extent is sealed once", |log| {
         end_host(log);
-        host(log, |extent| extent.seal(None));
+        host(log, |extent| extent.seal(0, None));
     }),
-    ("a summary lies on pages of its extent", |log| host(log, |extent| extent.seal(Some(1)))),
+    ("a summary lies on pages of its extent", |log| host(log, |extent| extent.seal(1, Some(1)))),
     ("a summary is looked for in an extent that is not appended to", |log| {
         host(log, |extent| extent.find_summary(None));
     }),
@@ -192,27 +182,23 @@ const PAGES_OF_EXTENTS: &[Case] = &[
 const USERS_OF_EXTENTS: &[Case] = &[
     ("an extent is opened when it is free", |log| {
         let label = Label { stream: Stream::Host, epoch: 0 };
-        log.state().extents.insert(HOST, Extent::new(label));
+        log.whole().extents.insert(HOST, Extent::new(label));
     }),
     ("each pin is taken off once", |log| {
-        let pin = log.pin(&mut log.state(), HOST);
+        let pin = log.pin(&mut log.whole(), HOST);
         drop(pin);
-        log.state().unpin(HOST);
+        log.writing().part().unpin(HOST);
+        drop(log.whole());
     }),
     ("the cleaner waits only while an extent is pinned", |log| {
         host(log, |extent| extent.await_last_reader(clock::current()));
     }),
-    ("a record that may be taken back has not landed", |log| {
-        host(log, Extent::land_page);
-        host(log, Extent::begin_revocable);
-    }),
     ("each record that may be taken back is counted", |log| {
-        host(log, Extent::begin_revocable);
-        host(log, Extent::end_revocable);
-        host(log, Extent::end_revocable);
+        tally(log, |counted| counted.revocable -= 1);
+        drop(log.whole());
     }),
     ("a victim is sealed, has landed and is no victim yet", |log| {
-        log.state().begin_cleaning(HOST);
+        log.whole().begin_cleaning(HOST);
     }),
     ("the cleaner gives only a victim back", |log| host(log, Extent::give_back)),
     ("an extent is reset when no reader has it pinned", |log| {
@@ -220,43 +206,44 @@ const USERS_OF_EXTENTS: &[Case] = &[
         forget_host(log);
     }),
     ("an extent is reset when no record in it may be taken back", |log| {
-        host(log, Extent::begin_revocable);
+        tally(log, |counted| counted.revocable += 1);
         forget_host(log);
     }),
     ("an extent is reset when all of its pages have landed", |log| {
-        host(log, |extent| extent.seal(None));
-        log.state().forget(HOST);
+        log.whole().first().writer.frontiers.close(Stream::Host);
+        host(log, |extent| extent.seal(1, None));
+        log.whole().forget(HOST);
     }),
     ("an extent is reset when nothing more is appended to it", |log| {
         host(log, |extent| extent.unexpect_page(0));
-        log.state().forget(HOST);
+        log.whole().forget(HOST);
     }),
     ("an extent is reset when it has no live value", |log| {
-        log.state().count_value(counted(SHORT));
+        log.whole().count_value(counted(SHORT));
         forget_host(log);
     }),
     ("each extent of table pages is counted", |log| {
         let label = Label { stream: Stream::Index, epoch: 0 };
-        log.state().space.forget(HOST, label);
+        log.whole().space.forget(HOST, label);
     }),
-    ("an extent is erased once it is out of use", |log| log.state().space.erased(HOST)),
+    ("an extent is erased once it is out of use", |log| log.whole().space.erased(HOST)),
     ("an extent fails to be erased once it is out of use", |log| {
-        log.state().space.not_erased(HOST);
+        log.whole().space.not_erased(HOST);
     }),
     ("the cleaner copies one victim at a time", |log| {
-        let since = log.state().next_sequence();
+        let since = log.whole().next_sequence();
         begin_copying(log, since);
         begin_copying(log, Sequence(since.0 + 1));
     }),
     ("a victim is taken later than the one before", |log| {
-        let since = log.state().copies.since();
+        let since = log.whole().copies.since();
         begin_copying(log, since);
     }),
-    ("copying ends once for each victim", |log| log.state().copies.end()),
+    ("copying ends once for each victim", |log| log.whole().copies.end()),
     ("each extent that is being sealed is counted", |log| {
-        log.state().sealing.begin();
-        log.state().sealing.end();
-        log.state().sealing.end();
+        log.whole().sealing.begin();
+        log.whole().sealing.end();
+        log.whole().sealing.end();
     }),
 ];
 
@@ -266,54 +253,63 @@ const LIVE_COUNTS: &[Case] = &[
         host(log, |extent| extent.restore(&image()));
     }),
     ("a tombstone that is undone is not one of the needless", |log| {
-        log.state().count_tombstone(HOST, 8);
-        log.state().note_needless(Address::MIN, HOST, 8);
-        log.state().uncount_tombstone(HOST, 8);
+        log.whole().count_tombstone(HOST, 8);
+        log.whole().note_needless(Address::MIN, HOST, 8);
+        log.whole().uncount_tombstone(HOST, 8);
     }),
     ("needless tombstones of an extent are some of its tombstones", |log| {
-        log.state().note_needless(Address::MIN, HOST, 8);
+        log.whole().note_needless(Address::MIN, HOST, 8);
     }),
     ("needless tombstones are some of all tombstones", |log| {
         host(log, |extent| extent.count_tombstone(8));
-        log.state().note_needless(Address::MIN, HOST, 8);
+        log.whole().note_needless(Address::MIN, HOST, 8);
     }),
     ("needless tombstones that are taken off were counted", |log| {
-        log.state().count_tombstone(HOST, 8);
+        log.whole().count_tombstone(HOST, 8);
         host(log, |extent| extent.note_needless(Address::MIN, 8));
         forget_host(log);
     }),
     ("saved needless tombstones are some of all tombstones", |log| {
-        log.state().live.restore(Live::default(), Live::default(), 8);
+        log.whole().live.restore(Live::default(), Live::default(), 8);
     }),
     ("a record that is taken off was counted", |log| {
-        log.state().uncount_value(counted(SHORT));
+        log.whole().uncount_value(counted(SHORT));
+    }),
+    ("no more records are taken off than there are", |log| {
+        log.writing().writer().tally.remove_value(counted(SHORT));
+        drop(log.whole());
+    }),
+    ("no more long keys are counted than records", |log| {
+        log.whole().count_value(counted(SHORT));
+        log.writing().writer().tally.remove_value(counted(LONG));
+        drop(log.whole());
     }),
     ("a long key that is taken off was counted", |log| {
-        log.state().count_value(counted(SHORT));
-        log.state().uncount_value(counted(LONG));
+        log.whole().count_value(counted(SHORT));
+        log.whole().uncount_value(counted(LONG));
     }),
     ("long keys are some of those that were counted", |log| {
-        log.state().count_value(counted(LONG));
-        log.state().uncount_value(counted(SHORT));
+        log.whole().count_value(counted(LONG));
+        log.whole().uncount_value(counted(SHORT));
     }),
     ("counts that are taken off are a part of the whole", |log| {
         host(log, |extent| extent.count_value(TABLE, SHORT, 8));
-        log.state().uncount_table(TABLE);
+        log.whole().uncount_table(TABLE);
     }),
     ("their long keys are a part of the whole", |log| {
-        log.state().count_value(counted(SHORT));
+        log.whole().count_value(counted(SHORT));
         host(log, |extent| extent.uncount_value(TABLE, SHORT, 8));
         host(log, |extent| extent.count_value(TABLE, LONG, 8));
-        log.state().uncount_table(TABLE);
+        log.whole().uncount_table(TABLE);
     }),
     ("a value that is taken off was counted as waiting", |log| {
         let date = add_expiring(log);
-        log.state().live.expiring.break_count(TABLE);
-        log.state().live.expiring.remove(TABLE, date);
+        log.whole().live.expiring.break_count(TABLE);
+        log.whole().live.expiring.remove(TABLE, date);
     }),
     // Time passes before this change: see the test.
     ("values that expire were counted as waiting", |log| {
-        log.state().live.expiring.counts(TABLE);
+        log.whole().live.expiring.counts(TABLE);
     }),
 ];
 
@@ -341,39 +337,39 @@ const FRONTIERS: &[Case] = &[
         open(log, Stream::Host, frontier(log));
     }),
     ("the extent of a frontier is of its stream", |log| open(log, Stream::Gc, frontier(log))),
-    ("the page of a frontier is the last of its extent", |log| {
-        log.state().frontiers.close(Stream::Host);
-        host(log, |extent| extent.expect_page(1));
-        open(log, Stream::Host, frontier(log));
-    }),
     ("a stream has one open extent", |log| open(log, Stream::Host, frontier(log))),
     ("pages of an extent are expected in the order of their numbers", |log| {
         let number = log.number(HOST, 0);
-        log.state().unlanded.expect(number, number, Arc::new(Pending::default()));
+        let pending = Arc::new(Pending::default());
+        log.writing().writer().unlanded.expect(Stream::Host, number, number, pending);
     }),
     ("a page is closed once", |log| {
         let page = || Page::new(&[], [Buf::phantom(1, 0)]);
         let number = log.number(HOST, 0);
-        log.state().unlanded.close(number, page());
-        log.state().unlanded.close(number, page());
+        log.writing().writer().unlanded.close(number, page());
+        log.writing().writer().unlanded.close(number, page());
     }),
     ("a page that lands was expected", |log| {
         let at = PageId { extent: HOST, page: 0 };
-        log.state().buffer.begin_page();
+        log.writing().writer().buffer.begin_page();
         log.landed(at, Ok(()));
         log.landed(at, Ok(()));
     }),
     ("the records of a batch are in the log's order", |log| {
         let (first, last) = (Address::MAX, Address::MIN);
-        log.state().unlanded.add_batch(UnlandedBatch { first, last, pages: [].into() });
+        log.writing().writer().unlanded.add_batch(UnlandedBatch { first, last, pages: [].into() });
     }),
     ("each host page in flight is counted", |log| {
         log.landed(PageId { extent: HOST, page: 0 }, Ok(()));
     }),
+    ("there are few writers", |_| Owners::new(1).share_among(65)),
+    ("a writer is chosen among all", |log| {
+        log.writing().share_open_extent();
+    }),
     ("what was announced is counted", |log| {
-        log.state().buffer.announce();
-        log.retract(&mut log.state());
-        log.retract(&mut log.state());
+        log.writing().writer().buffer.announce();
+        log.retract(&mut log.writing().part());
+        log.retract(&mut log.writing().part());
     }),
 ];
 
@@ -396,7 +392,7 @@ fn each_broken_invariant_is_stopped_by_its_assertion() {
             let log = log();
             if message == "values that expire were counted as waiting" {
                 add_expiring(&log);
-                log.state().live.expiring.break_count(TABLE);
+                log.whole().live.expiring.break_count(TABLE);
                 clock::sleep(Nanos::from_millis(2_000), Stage::Queue).await;
             }
             assert_eq!(fired(&log, change).as_deref(), Some(message));
@@ -413,15 +409,20 @@ const SOURCES: &[(&str, &str)] = &[
     ("host_buffer", include_str!("host_buffer.rs")),
     ("landing", include_str!("landing.rs")),
     ("live_counts", include_str!("live_counts.rs")),
+    ("locked", include_str!("locked.rs")),
+    ("owners", include_str!("owners.rs")),
     ("recalls", include_str!("recalls.rs")),
     ("room", include_str!("room.rs")),
     ("sealing", include_str!("sealing.rs")),
     ("settled", include_str!("settled.rs")),
     ("space", include_str!("space.rs")),
     ("state", include_str!("state.rs")),
+    ("tally", include_str!("tally.rs")),
     ("unlanded", include_str!("unlanded.rs")),
     ("visit", include_str!("visit.rs")),
+    ("writer", include_str!("writer.rs")),
     ("extent", include_str!("../extent.rs")),
+    ("change", include_str!("../extent/change.rs")),
     ("extents", include_str!("../extent/extents.rs")),
     ("live", include_str!("../extent/live.rs")),
     ("expiring", include_str!("../clean/expiring.rs")),

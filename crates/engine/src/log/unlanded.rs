@@ -2,8 +2,7 @@
 
 use crate::format::address::{Address, PageNumber};
 use crate::write::pending::{Pending, UnlandedBatch};
-use clock::TaskId;
-use media::{Ends, Page, PageId};
+use media::{Ends, Page, PageId, Stream};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -13,11 +12,14 @@ pub(crate) struct Ended {
     pub(crate) page: u32,
     pub(crate) pending: Arc<Pending>,
     pub(crate) result: Result<(), media::Error>,
+    /// The stream of its extent.
+    pub(crate) stream: Stream,
 }
 
 /// A closed page on its way to the medium.
 pub(crate) struct Program {
     pub(crate) at: PageId,
+    pub(crate) stream: Stream,
     pub(crate) page: Page,
     pub(crate) pending: Arc<Pending>,
 }
@@ -28,21 +30,18 @@ pub(crate) struct UnlandedPages {
     /// The extents that have some: those of the frontiers, and a few that were sealed lately.
     extents: Vec<UnlandedExtent>,
     /// Closed pages whose programs are about to begin, in the order of their closing.
-    programs: VecDeque<PageId>,
+    programs: VecDeque<(PageId, Stream)>,
     /// Batches of which some page has not landed.
     batches: Vec<UnlandedBatch>,
-    /// Tasks that wait until a page lands or a record is undone.
-    undecided: Vec<TaskId>,
     /// Pages that were programmed with room left, because no announced store was to join them.
     pub(crate) padded: u64,
-    /// Page numbers that records were written to since the last checkpoint.
-    pub(crate) numbers_since: u64,
 }
 
 /// The pages of an extent that have not landed, at least one.
 struct UnlandedExtent {
     /// The number of the extent's first page.
     first: PageNumber,
+    stream: Stream,
     /// No page of the list has a lower number.
     from: PageNumber,
     /// In the order of their numbers. The last one may be open.
@@ -81,9 +80,7 @@ impl UnlandedPages {
             extents: Vec::new(),
             programs: VecDeque::new(),
             batches: Vec::new(),
-            undecided: Vec::new(),
             padded: 0,
-            numbers_since: 0,
         }
     }
 
@@ -125,12 +122,19 @@ impl UnlandedPages {
         unsettled.min().map(|number| number.0 - first.0)
     }
 
-    /// Adds an open page of an extent whose first page is `first`.
+    /// Adds an open page of an extent of a stream, whose first page is `first`.
     #[inline]
-    pub(crate) fn expect(&mut self, first: PageNumber, number: PageNumber, pending: Arc<Pending>) {
+    pub(crate) fn expect(
+        &mut self,
+        stream: Stream,
+        first: PageNumber,
+        number: PageNumber,
+        pending: Arc<Pending>,
+    ) {
         let page = UnlandedPage { number, page: None, pending, refused: None, is_failing: false };
         let Some(at) = self.place(number) else {
-            self.extents.push(UnlandedExtent { first, from: number, pages: [page].into() });
+            let pages = [page].into();
+            self.extents.push(UnlandedExtent { first, stream, from: number, pages });
             return;
         };
         let pages = &mut self.extents[at].pages;
@@ -167,16 +171,23 @@ impl UnlandedPages {
         self.last(number).refused = Some(error);
     }
 
-    /// Removes a page that has landed or is no longer expected.
+    /// Removes a page that has landed or is no longer expected. Returns its stream.
     #[inline]
-    pub(crate) fn remove(&mut self, number: PageNumber) {
+    pub(crate) fn remove(&mut self, number: PageNumber) -> Stream {
         let place = self.place(number);
         let place = place.and_then(|at| Some((at, self.extents[at].find(number)?)));
         assert!(place.is_some(), "a page that lands was expected");
-        if let Some((at, page)) = place {
-            self.extents[at].pages.remove(page);
-            self.note_fewer(at);
-        }
+        let (at, page) = place.unwrap_or_default();
+        let stream = self.extents[at].stream;
+        self.extents[at].pages.remove(page);
+        self.note_fewer(at);
+        stream
+    }
+
+    /// Returns true if pages of the extent with this first page have not landed.
+    #[inline]
+    pub(crate) fn has_any_of(&self, first: PageNumber) -> bool {
+        self.place(first).is_some()
     }
 
     /// Returns how the first page of an extent ended, if it has. Removes it if it has landed. One
@@ -184,17 +195,18 @@ impl UnlandedPages {
     /// then the caller asks again.
     pub(crate) fn next_ended(&mut self, first: PageNumber, ends: &Ends) -> Option<Ended> {
         let at = self.place(first)?;
+        let stream = self.extents[at].stream;
         let pages = &mut self.extents[at].pages;
         let next = pages.front_mut().filter(|next| next.page.is_some() && !next.is_failing)?;
         let page = next.number.0 - first.0;
         let result = next.refused.map_or_else(|| ends.of(page), |error| Some(Err(error)))?;
         if result.is_err() {
             next.is_failing = true;
-            return Some(Ended { page, pending: next.pending.clone(), result });
+            return Some(Ended { page, pending: next.pending.clone(), result, stream });
         }
         let UnlandedPage { pending, .. } = pages.pop_front()?;
         self.note_fewer(at);
-        Some(Ended { page, pending, result })
+        Some(Ended { page, pending, result, stream })
     }
 
     /// Notes that an extent has a page less. Forgets an extent without any.
@@ -212,25 +224,17 @@ impl UnlandedPages {
         closed.map(|page| (page.number, &page.pending))
     }
 
-    /// Returns the closed pages in the order of their numbers.
-    pub(crate) fn closed_in_order(&self) -> Vec<(PageNumber, Arc<Pending>)> {
-        let mut closed: Vec<_> =
-            self.closed().map(|(number, pending)| (number, pending.clone())).collect();
-        closed.sort_unstable_by_key(|(number, _)| *number);
-        closed
-    }
-
     /// Queues the program of a closed page. The caller starts a task, which takes one.
-    pub(crate) fn push_program(&mut self, at: PageId) {
-        self.programs.push_back(at);
+    pub(crate) fn push_program(&mut self, at: PageId, stream: Stream) {
+        self.programs.push_back((at, stream));
     }
 
     pub(crate) fn take_program(&mut self) -> Program {
-        let at = self.programs.pop_front().expect("there is one for each task");
+        let (at, stream) = self.programs.pop_front().expect("there is one for each task");
         let number = PageNumber::new(at, self.pages_per_extent);
         let UnlandedPage { page, pending, .. } = self.get(number).expect("it has not landed");
         let (page, pending) = (page.clone().expect("it is closed"), pending.clone());
-        Program { at, page, pending }
+        Program { at, stream, page, pending }
     }
 
     /// Notes a batch whose pages are on their way.
@@ -250,16 +254,6 @@ impl UnlandedPages {
         let is_in = |batch: &&UnlandedBatch| (batch.first..=batch.last).contains(&address);
         self.batches.iter().find(is_in).map(|batch| batch.pages.clone())
     }
-
-    /// Adds the current task to those that wait for a decision.
-    pub(crate) fn await_decision(&mut self) {
-        self.undecided.push(clock::current());
-    }
-
-    /// Wakes the tasks that wait for a decision.
-    pub(crate) fn decide(&mut self) {
-        self.undecided.drain(..).for_each(clock::wake);
-    }
 }
 
 #[cfg(test)]
@@ -271,7 +265,7 @@ mod tests {
 
     fn closed(pages: &mut UnlandedPages, page: u32) {
         let number = PageNumber(FIRST.0 + page);
-        pages.expect(FIRST, number, Arc::default());
+        pages.expect(Stream::Host, FIRST, number, Arc::default());
         pages.close(number, Page::new(&[], []));
     }
 
@@ -299,7 +293,7 @@ mod tests {
             (0..4).for_each(|page| closed(&mut pages, 2 * page));
             let refused = media::Error::ReadOnly;
             pages.refuse(PageNumber(FIRST.0 + 6), refused);
-            pages.expect(FIRST, PageNumber(FIRST.0 + 8), Arc::default());
+            pages.expect(Stream::Host, FIRST, PageNumber(FIRST.0 + 8), Arc::default());
             assert_eq!(ended(&mut pages, 0, None), []);
             assert_eq!(ended(&mut pages, 1, None), [(0, Ok(()))]);
             assert_eq!(ended(&mut pages, 1, None), []);

@@ -1,7 +1,8 @@
 //! Readers of the log: what keeps an extent in use, and the records in memory.
 
 use super::unlanded::UnlandedPage;
-use super::{Log, State};
+use super::writer::Writer;
+use super::{Log, Part, State, Whole};
 use crate::extent::Extent;
 use crate::format::address::{Address, PageNumber};
 use crate::format::page_view::PageView;
@@ -11,6 +12,7 @@ use base::Buf;
 use media::ExtentId;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// A record that has not landed yet.
 pub(crate) struct Unlanded {
@@ -52,20 +54,55 @@ impl<'a> Pin<'a> {
 
 impl Drop for Pin<'_> {
     fn drop(&mut self) {
-        self.log.state().unpin(self.extent);
+        self.log.writing().part().unpin(self.extent);
+    }
+}
+
+impl Part<'_, '_> {
+    /// Keeps `extent` from being reset.
+    #[inline]
+    pub(crate) fn pin(&mut self, extent: ExtentId) {
+        self.writer.tally.of(extent).pins += 1;
+    }
+
+    /// Takes one pin off an extent, and wakes the cleaner if it waits for that.
+    #[inline]
+    pub(crate) fn unpin(&mut self, extent: ExtentId) {
+        self.writer.tally.of(extent).pins -= 1;
+        let awaited = &self.shared.log().awaited;
+        if awaited.load(Ordering::Relaxed) == extent.0 + 1 {
+            awaited.store(0, Ordering::Relaxed);
+            let cleaner = self.shared.get().extents.get(extent).take_last_reader();
+            cleaner.into_iter().for_each(clock::wake);
+        }
     }
 }
 
 impl Log {
-    /// Begins a visit of the record at `address`: the index leads to it while `state` is locked, or
+    /// Begins a visit of the record at `address`: the index leads to it while the log is locked, or
     /// its extent is pinned.
-    #[inline]
-    pub(crate) fn visit(&self, state: &mut State, address: Address) -> Visit<'_> {
+    pub(crate) fn visit(&self, state: &mut Whole<'_>, address: Address) -> Visit<'_> {
         let extent = self.page_id(address).extent;
         state.extents.get(extent).pin();
-        let (record, batch) = (self.unlanded(state, address), state.unlanded.batch_of(address));
+        let writer = state.owner(extent);
+        let (record, batch) = (self.unlanded(writer, address), writer.unlanded.batch_of(address));
         let on_its_way = OnItsWay { record, batch };
         Visit { address, on_its_way, _pin: Pin { log: self, extent } }
+    }
+
+    /// As [`Self::visit`], of a record that has landed with its batch: any writer counts the pin.
+    #[inline]
+    pub(crate) fn visit_landed(&self, part: &mut Part<'_, '_>, address: Address) -> Visit<'_> {
+        let extent = self.page_id(address).extent;
+        part.pin(extent);
+        let on_its_way = OnItsWay::default();
+        Visit { address, on_its_way, _pin: Pin { log: self, extent } }
+    }
+
+    /// Wakes the current task, the cleaner, when a reader has left `extent`.
+    pub(crate) fn await_last_reader(&self, state: &mut Whole<'_>, extent: ExtentId) {
+        state.extents.get(extent).await_last_reader(clock::current());
+        self.awaited.store(extent.0 + 1, Ordering::Relaxed);
     }
 
     /// Returns true if the record at `address` and its batch have landed. May return false for one
@@ -75,19 +112,26 @@ impl Log {
         self.settled.has(self.page_id(address))
     }
 
+    /// As [`Self::has_landed`], for several records.
+    #[inline]
+    pub(crate) fn have_landed(&self, addresses: &[Address]) -> bool {
+        addresses.iter().all(|at| self.has_landed(*at))
+    }
+
     /// Returns whether the record at `address` and its batch have landed, in an extent of which
     /// every page has landed. Its key may be reported at once, if its value is on one page.
-    pub(crate) fn has_settled(&self, state: &State, address: Address) -> bool {
-        if state.unlanded.has(address) {
+    pub(crate) fn has_settled(&self, state: &Whole<'_>, address: Address) -> bool {
+        let extent = self.page_id(address).extent;
+        if state.owner(extent).unlanded.has(address) {
             return false;
         }
-        let extent = state.extents.find(self.page_id(address).extent);
+        let extent = state.extents.find(extent);
         extent.is_some_and(|extent| !extent.gave_up_in(state.sequence.mount()))
     }
 
     /// Keeps the records of `extent` where they are, if it is in use.
     pub(crate) fn pin_used(&self, extent: ExtentId) -> Option<Pin<'_>> {
-        let mut state = self.state();
+        let mut state = self.whole();
         state.extents.find(extent)?;
         Some(self.pin(&mut state, extent))
     }
@@ -96,7 +140,10 @@ impl Log {
     /// see its records, which are undone, even if the medium has them. For an extent that was reset
     /// it returns false.
     pub(crate) fn has_failed(&self, extent: ExtentId, pages: RangeInclusive<u32>) -> bool {
-        let state = self.state();
+        if !self.has_given_up.load(Ordering::Relaxed) {
+            return false;
+        }
+        let state = self.whole();
         let has_failed = |extent: &Extent| {
             let gave_up = extent.gave_up_in(state.sequence.mount());
             gave_up && extent.holes().iter().any(|hole| pages.contains(hole))
@@ -110,24 +157,24 @@ impl Log {
         Pin { log: self, extent }
     }
 
-    /// Returns what `read` makes of the header of a record whose page has not landed, with that
-    /// page. Also returns the pages of its batch, unless all have landed.
+    /// Returns what `read` makes of the header of a record of `writer` whose page has not landed,
+    /// with that page. Also returns the pages of its batch, unless all have landed.
     #[expect(clippy::type_complexity, reason = "it is taken apart at once")]
     pub(crate) fn unlanded_header<T>(
         &self,
-        state: &State,
+        writer: &Writer,
         address: Address,
         read: impl FnOnce(&Header<'_>) -> T,
     ) -> (Option<(T, Arc<Pending>)>, Option<Arc<[Arc<Pending>]>>) {
         let unlanded = self
-            .with_unlanded(state, address, |pages, header, _| Some((read(header), pages.clone())));
-        (unlanded, state.unlanded.batch_of(address))
+            .with_unlanded(writer, address, |pages, header, _| Some((read(header), pages.clone())));
+        (unlanded, writer.unlanded.batch_of(address))
     }
 
     /// Returns a record whose page has not landed.
     #[inline]
-    pub(crate) fn unlanded(&self, state: &State, address: Address) -> Option<Unlanded> {
-        self.with_unlanded(state, address, |pages, header, part| {
+    pub(crate) fn unlanded(&self, writer: &Writer, address: Address) -> Option<Unlanded> {
+        self.with_unlanded(writer, address, |pages, header, part| {
             let (pages, header) = (pages.clone(), OwnedHeader::new(header));
             Some(Unlanded { pages, header, part: part()? })
         })
@@ -138,18 +185,18 @@ impl Log {
     #[inline]
     fn with_unlanded<T>(
         &self,
-        state: &State,
+        writer: &Writer,
         address: Address,
         read: impl FnOnce(&Arc<Pending>, &Header<'_>, &dyn Fn() -> Option<Buf>) -> Option<T>,
     ) -> Option<T> {
-        let UnlandedPage { page, pending, .. } = state.unlanded.get(address.page())?;
+        let UnlandedPage { page, pending, .. } = writer.unlanded.get(address.page())?;
         let offset = self.layout.offset(address);
         if let Some(page) = page {
             let view = PageView::new(self.layout, page)?;
             let header = view.header(offset)?;
             return read(pending, &header, &|| view.part(&header, self.layout));
         }
-        let filling = state.frontiers.iter().find(|f| Arc::ptr_eq(&f.pending, pending));
+        let filling = writer.frontiers.iter().find(|f| Arc::ptr_eq(&f.pending, pending));
         let builder = &filling?.builder;
         let header = builder.header(offset)?;
         read(pending, &header, &|| Some(builder.part(&header)))
@@ -157,12 +204,13 @@ impl Log {
 
     /// Returns the part of a long value that begins page `number`, if that page has not landed yet.
     pub(crate) fn unlanded_continuation(&self, number: PageNumber) -> Option<(Arc<Pending>, Buf)> {
-        let state = self.state();
-        let UnlandedPage { page, pending, .. } = state.unlanded.get(number)?;
+        let mut writing = self.writing_to(self.layout.page_id(number).extent);
+        let writer = writing.writer();
+        let UnlandedPage { page, pending, .. } = writer.unlanded.get(number)?;
         let part = match page {
             Some(page) => PageView::new(self.layout, page)?.continuation()?,
             None => {
-                let mut frontiers = state.frontiers.iter();
+                let mut frontiers = writer.frontiers.iter();
                 let filling = frontiers.find(|f| Arc::ptr_eq(&f.pending, pending))?;
                 filling.builder.continuation()?
             }

@@ -10,7 +10,7 @@ use crate::hashed_key::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
 use crate::lane::Lane;
 use crate::lane::values::CachedValue;
-use crate::log::{LateState, OnItsWay, State, Unlanded, Visit};
+use crate::log::{LateWhole, OnItsWay, Unlanded, Visit, Whole};
 use crate::read::look_up::{Known, Look, first_known};
 use crate::sabotage::Sabotage;
 use crate::store::Store;
@@ -102,7 +102,7 @@ impl Store {
         table: TableId,
         key: HashedKey<'_>,
     ) -> Result<Retrieved, Error> {
-        let now = |lane: &mut Lane, state: &mut LateState<'_>, address| {
+        let now = |lane: &mut Lane, state: &mut LateWhole<'_>, address| {
             self.content_now(lane, state, table, key, address)
         };
         let read = async |visit: &mut Visit<'_>| match self.content(visit, table, key).await {
@@ -126,7 +126,7 @@ impl Store {
         let mut lanes = self.lanes.lock(key.hash);
         let lane = lanes.of(key.hash);
         let candidates = self.index.lookup(lane, table, key).at_once()?;
-        let mut state = self.log.late_state();
+        let mut state = self.log.late_whole();
         match first_known(&candidates, |at| self.content_now(lane, &mut state, table, key, at)) {
             Known::Is(None) => Some(Err(Error::KeyNotFound)),
             Known::Is(Some(found)) => {
@@ -194,7 +194,7 @@ impl Store {
             match attempt().await {
                 // The writer may have undone the record before this task resumed.
                 Err(error) if error.is_of_writing() => {
-                    if self.log.state().may_take_back() {
+                    if self.log.whole().may_take_back() {
                         self.log.decision_after(seen).await;
                     } else if self.log.decisions() == seen {
                         return Err(error);
@@ -231,7 +231,7 @@ impl Store {
     /// Returns true when no record is left to undo in the extents of these records: they are lost,
     /// on pages before one that did not land.
     fn are_final(&self, failed: &[Address]) -> bool {
-        let state = self.log.state();
+        let state = self.log.whole();
         let is_of = |id| failed.iter().any(|at| self.log.page_id(*at).extent == id);
         let mut extents = state.extents.iter().filter(|(id, _)| is_of(*id));
         extents.all(|(_, extent)| extent.has_landed() && !extent.is_revocable())
@@ -248,7 +248,7 @@ impl Store {
     /// extent that was reset since the index led there it returns false.
     fn did_not_land(&self, address: Address) -> bool {
         let at = self.log.page_id(address);
-        let state = self.log.state();
+        let state = self.log.whole();
         let mount = state.sequence.mount();
         state.extents.find(at.extent).is_some_and(|extent| {
             extent.gave_up_in(mount) && extent.holes().iter().any(|hole| *hole >= at.page)
@@ -257,7 +257,7 @@ impl Store {
 
     /// Returns true when records that did not land are undone.
     pub(crate) fn undoes(&self) -> bool {
-        let state = self.log.state();
+        let state = self.log.whole();
         let mount = state.sequence.mount();
         let gave_up = state.extents.iter().any(|(_, extent)| extent.gave_up_in(mount));
         self.config.ack == Ack::Program && gave_up
@@ -268,13 +268,16 @@ impl Store {
     fn content_now(
         &self,
         lane: &mut Lane,
-        state: &mut LateState<'_>,
+        state: &mut LateWhole<'_>,
         table: TableId,
         key: HashedKey<'_>,
         address: Address,
     ) -> Option<Content> {
-        if !self.log.has_landed(address) && state.get().unlanded.has(address) {
-            return self.unlanded_content_now(state.get(), key.key, address);
+        if !self.log.has_landed(address) {
+            let (state, extent) = (state.get(), self.log.page_id(address).extent);
+            if state.owner(extent).unlanded.has(address) {
+                return self.unlanded_content_now(state, key.key, address);
+            }
         }
         if let Some(values) = &mut lane.values
             && let Some(cached) = values.get(table, key, address)
@@ -297,11 +300,17 @@ impl Store {
 
     /// As [`Self::content_now`], for a record whose page has not landed: `None` where hosts are
     /// answered once it has.
-    fn unlanded_content_now(&self, state: &State, key: &Key, address: Address) -> Option<Content> {
+    fn unlanded_content_now(
+        &self,
+        state: &Whole<'_>,
+        key: &Key,
+        address: Address,
+    ) -> Option<Content> {
         if self.config.ack == Ack::Program {
             return None;
         }
-        let Unlanded { header, part, .. } = self.log.unlanded(state, address)?;
+        let Unlanded { header, part, .. } =
+            self.log.unlanded(state.owner(self.log.page_id(address).extent), address)?;
         if header.key != *key {
             return Some(Look::OtherKey);
         }

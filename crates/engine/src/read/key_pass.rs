@@ -10,7 +10,7 @@ use crate::format::summary::ListedPages;
 use crate::index::IndexEntry;
 use crate::key_space::{KeySpaceId, TableId};
 use crate::lane::Lane;
-use crate::log::{Log, Pin, State, Visit};
+use crate::log::{Log, Pin, Visit, Whole};
 use crate::read::key_window::{KeyWindow, WindowRoom};
 use crate::recover::listing::Record;
 use crate::store::Store;
@@ -161,7 +161,7 @@ impl Store {
             for left in left.chunks(PAGES_AT_ONCE) {
                 // The extents are pinned.
                 let visits = {
-                    let mut state = self.log.state();
+                    let mut state = self.log.whole();
                     left.iter().map(|at| self.log.visit(&mut state, *at)).collect()
                 };
                 let keys = self.visited_keys(table, visits).await?;
@@ -299,7 +299,7 @@ impl Store {
     pub(crate) fn key_in_memory(
         &self,
         lane: &Lane,
-        state: &State,
+        state: &Whole<'_>,
         table: TableId,
         entry: IndexEntry,
     ) -> Option<(Key, bool)> {
@@ -332,14 +332,14 @@ impl Log {
 
     /// Returns the bytes of the summary of an extent in use; without one, of all of it.
     fn summary_bytes(&self, extent: ExtentId) -> u64 {
-        let state = self.state();
+        let state = self.whole();
         let numbers = state.extents.find(extent).map_or(0, Extent::summary_numbers);
         u64::from(numbers) * self.number_bytes()
     }
 
     /// Returns the bytes that it takes to read the summaries of all extents of records.
     fn pass_bytes(&self) -> u64 {
-        let state = self.state();
+        let state = self.whole();
         let records = state.extents.iter().filter(|(_, it)| it.label.stream != Stream::Index);
         let numbers = records.map(|(_, extent)| u64::from(extent.summary_numbers()));
         numbers.sum::<u64>() * self.number_bytes()

@@ -3,7 +3,7 @@ use crate::hashed_key::HashedKey;
 use crate::index::IndexEntry;
 use crate::key_space::{KeySpaceId, TableId};
 use crate::lane::Lane;
-use crate::log::{State, Visit};
+use crate::log::{Visit, Whole};
 use crate::store::Store;
 use base::Key;
 use std::cmp::Ordering;
@@ -211,7 +211,7 @@ impl Store {
         &self,
         table: TableId,
         scanned: &[IndexEntry],
-        mut meet: impl FnMut(&mut Lane, &mut State, IndexEntry),
+        mut meet: impl FnMut(&mut Lane, &mut Whole<'_>, IndexEntry),
     ) {
         let is_in_memory = self.index.is_by_hash() && !self.keeps_tables;
         let any = Key::new(&[0]).expect("one byte is a key");
@@ -225,7 +225,7 @@ impl Store {
             let lane = lanes.of(hash);
             let present = is_in_memory
                 .then(|| self.index.lookup(lane, table, HashedKey { hash, key: &any }).at_once());
-            let mut state = self.log.state();
+            let mut state = self.log.whole();
             match present.flatten() {
                 None => meet(lane, &mut state, *entry),
                 Some(present) => present.into_iter().for_each(|address| {

@@ -10,7 +10,7 @@ use crate::format::record::{Header, HeaderFields, OwnedHeader};
 use crate::hashed_key::HashedKey;
 use crate::key_space::TableId;
 use crate::lane::Lane;
-use crate::log::{LateState, Log, OnItsWay, State, Unlanded, Visit};
+use crate::log::{LateWhole, Log, NotLocked, OnItsWay, Unlanded, Visit, Writing};
 use crate::sabotage::Sabotage;
 use crate::store::Store;
 use crate::write::condition::Version;
@@ -116,6 +116,11 @@ impl Found {
     }
 }
 
+/// Returns the fields of a header, if it is of `key`.
+fn of_key(key: HashedKey<'_>) -> impl Fn(&Header<'_>) -> Option<HeaderFields> {
+    move |header| (header.key == key.key.as_bytes()).then(|| HeaderFields::of(header))
+}
+
 impl Store {
     /// Returns what the index's candidates for `key` say. `now` handles those that need no wait,
     /// `read` the others.
@@ -123,7 +128,7 @@ impl Store {
         &self,
         table: TableId,
         key: HashedKey<'_>,
-        now: impl Fn(&mut Lane, &mut LateState<'_>, Address) -> Option<Look<T>>,
+        now: impl Fn(&mut Lane, &mut LateWhole<'_>, Address) -> Option<Look<T>>,
         read: impl AsyncFn(&mut Visit<'_>) -> Result<Look<T>, Error>,
     ) -> Result<Option<T>, Error> {
         let mut visits = Visits::new();
@@ -146,7 +151,7 @@ impl Store {
         &'a self,
         table: TableId,
         key: HashedKey<'a>,
-        now: impl Fn(&mut Lane, &mut LateState<'_>, Address) -> Option<Look<T>>,
+        now: impl Fn(&mut Lane, &mut LateWhole<'_>, Address) -> Option<Look<T>>,
         visits: &mut Visits<'a>,
     ) -> Known<T> {
         match self.look_up_at_once(table, key, &now, visits) {
@@ -166,7 +171,7 @@ impl Store {
         &'a self,
         table: TableId,
         key: HashedKey<'a>,
-        now: impl Fn(&mut Lane, &mut LateState<'_>, Address) -> Option<Look<T>>,
+        now: impl Fn(&mut Lane, &mut LateWhole<'_>, Address) -> Option<Look<T>>,
         visits: &mut Visits<'a>,
     ) -> Result<Known<T>, LocalFuture<'a, Candidates>> {
         let mut lanes = self.lanes.lock(key.hash);
@@ -180,14 +185,21 @@ impl Store {
         &'a self,
         lane: &mut Lane,
         candidates: &[Address],
-        now: impl Fn(&mut Lane, &mut LateState<'_>, Address) -> Option<Look<T>>,
+        now: impl Fn(&mut Lane, &mut LateWhole<'_>, Address) -> Option<Look<T>>,
         visits: &mut Visits<'a>,
     ) -> Known<T> {
-        let mut state = self.log.late_state();
+        let mut state = self.log.late_whole();
         let known = first_known(candidates, |address| now(lane, &mut state, address));
         if let Known::From(at) = known {
             // All are pinned in the stretch of the index's answer.
-            visits.extend(candidates[at..].iter().map(|at| self.log.visit(state.get(), *at)));
+            let unknown = &candidates[at..];
+            if !state.is_locked() && self.log.have_landed(unknown) {
+                let mut writing = self.log.writing();
+                let mut part = writing.part();
+                visits.extend(unknown.iter().map(|at| self.log.visit_landed(&mut part, *at)));
+            } else {
+                visits.extend(unknown.iter().map(|at| self.log.visit(state.get(), *at)));
+            }
         }
         known
     }
@@ -199,8 +211,12 @@ impl Store {
         table: TableId,
         key: HashedKey<'_>,
     ) -> Result<Option<Found>, Error> {
-        let now = |lane: &mut Lane, state: &mut LateState<'_>, at| {
-            self.found_now(lane, state.get(), at, key)
+        let now = |lane: &mut Lane, state: &mut LateWhole<'_>, at| {
+            if self.log.has_landed(at) {
+                return self.found_landed(lane, at, key);
+            }
+            let found = self.found_now(lane, state.get().writing(), at, key);
+            found.expect("all writers are locked")
         };
         let read = async |visit: &mut Visit<'_>| {
             let (of, found) = self.header(visit.address, take(&mut visit.on_its_way)).await?;
@@ -209,38 +225,66 @@ impl Store {
         self.look_up(table, key, now, read).await
     }
 
-    /// As [`Self::find`], if that takes no wait.
+    /// As [`Self::find`], if that takes no wait. An error if a record may be on a page of a writer
+    /// that is not locked.
     pub(crate) fn find_now(
         &self,
         lane: &mut Lane,
-        state: &State,
+        writing: &Writing<'_>,
         table: TableId,
         key: HashedKey<'_>,
-    ) -> Known<Found> {
-        match self.index.lookup(lane, table, key).at_once() {
-            Some(candidates) => first_known(&candidates, |at| self.found_now(lane, state, at, key)),
-            None => Known::From(0),
-        }
+    ) -> Result<Known<Found>, NotLocked> {
+        let Some(candidates) = self.index.lookup(lane, table, key).at_once() else {
+            return Ok(Known::From(0));
+        };
+        let mut are_locked = Ok(());
+        let known = first_known(&candidates, |at| {
+            let found = self.found_now(lane, writing, at, key);
+            found.unwrap_or_else(|not_locked| {
+                are_locked = Err(not_locked);
+                None
+            })
+        });
+        are_locked.map(|()| known)
     }
 
-    /// Returns what the record at `address` says of `key`, if its header is in memory.
+    /// Returns what the record at `address` says of `key`, if its header is in memory. An error if
+    /// it may be on a page of a writer that is not locked.
     fn found_now(
         &self,
         lane: &Lane,
-        state: &State,
+        writing: &Writing<'_>,
+        address: Address,
+        key: HashedKey<'_>,
+    ) -> Result<Option<Look<Found>>, NotLocked> {
+        if self.log.has_landed(address) {
+            return Ok(self.found_landed(lane, address, key));
+        }
+        let writer = writing.owner(self.log.page_id(address).extent)?;
+        let (unlanded, batch) = self.log.unlanded_header(writer, address, of_key(key));
+        let (header, pages) = match unlanded {
+            Some((header, pages)) => (header, Some(pages)),
+            None => match self.landed_header(lane, key.hash, address, of_key(key)) {
+                Some(header) => (header, None),
+                None => return Ok(None),
+            },
+        };
+        let Some(header) = header else { return Ok(Some(Look::OtherKey)) };
+        Ok(Some(Look::Is(Found { address, header, pages, batch })))
+    }
+
+    /// As [`Self::found_now`], for a record that has landed with its batch.
+    #[inline]
+    fn found_landed(
+        &self,
+        lane: &Lane,
         address: Address,
         key: HashedKey<'_>,
     ) -> Option<Look<Found>> {
-        let of_key = |header: &Header<'_>| {
-            (header.key == key.key.as_bytes()).then(|| HeaderFields::of(header))
-        };
-        let (unlanded, batch) = self.log.unlanded_header(state, address, of_key);
-        let (header, pages) = match unlanded {
-            Some((header, pages)) => (header, Some(pages)),
-            None => (self.landed_header(lane, key.hash, address, of_key)?, None),
-        };
-        let Some(header) = header else { return Some(Look::OtherKey) };
-        Some(Look::Is(Found { address, header, pages, batch }))
+        Some(match self.landed_header(lane, key.hash, address, of_key(key))? {
+            None => Look::OtherKey,
+            Some(header) => Look::Is(Found { address, header, pages: None, batch: None }),
+        })
     }
 
     /// Returns what `read` makes of the header of a record that has landed, if it is in memory.

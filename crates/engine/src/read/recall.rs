@@ -30,7 +30,11 @@ impl Store {
     /// of all that lives there are recalled in the background, once.
     pub(crate) fn missed_header(self: &Arc<Self>, address: Address) {
         let (id, room) = (self.log.page_id(address).extent, self.lanes.headers_max());
-        let mut state = self.log.state();
+        if room == 0 {
+            return;
+        }
+        let mut writing = self.log.writing();
+        let state = writing.part().shared.get();
         let has_room = state.live.values().records <= room as u64;
         let extent = state.extents.get(id);
         extent.headers_read = extent.headers_read.saturating_add(1);
@@ -54,7 +58,7 @@ impl Store {
 
     /// Returns the next extent, and what keeps its addresses those of its records.
     fn next_recall(&self) -> Option<(ExtentId, Pin<'_>)> {
-        let mut state = self.log.state();
+        let mut state = self.log.whole();
         loop {
             let id = state.recalls.next()?;
             if state.extents.find(id).is_some_and(Extent::is_cleanable) {
@@ -97,7 +101,7 @@ impl Store {
                     let key = HashedKey::new(&record.header.key);
                     wanted.extend(self.lookup(record.header.table, key).await);
                 }
-                if self.log.state().extents.get(replay.extent).summary().is_none() {
+                if self.log.whole().extents.get(replay.extent).summary().is_none() {
                     seen.keep(replay.extent, listing);
                 }
             }

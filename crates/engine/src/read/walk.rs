@@ -99,7 +99,7 @@ impl Store {
     /// have long keys. Expired values count until they are cleaned away.
     pub fn live_in(&self, space: KeySpaceId) -> Result<Live, Error> {
         let table = self.table(space)?;
-        let state = self.log.state();
+        let state = self.log.whole();
         let tables = state.extents.iter().flat_map(|(_, extent)| extent.values());
         Ok(tables.filter(|(id, _)| *id == table).map(|(_, live)| *live).sum())
     }
@@ -108,7 +108,7 @@ impl Store {
     /// own keep its key spaces; [`Usage::values`](crate::Usage::values) counts these too. Walks
     /// all extents.
     pub fn live_pairs(&self) -> Live {
-        let state = self.log.state();
+        let state = self.log.whole();
         let tables = state.extents.iter().flat_map(|(_, extent)| extent.values());
         tables.filter(|(id, _)| *id != TableId::STORE).map(|(_, live)| *live).sum()
     }

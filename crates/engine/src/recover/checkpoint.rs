@@ -19,7 +19,7 @@ use crate::clean::cleaner::Begins;
 use crate::error::Error;
 use crate::format::address::Address;
 use crate::index::tables::{TablePageName, Tables};
-use crate::log::{Frontier, Log, State};
+use crate::log::{Frontier, Log, Whole};
 use crate::sabotage::Sabotage;
 use crate::store::Store;
 use crate::write::pending::{Pending, durable};
@@ -107,11 +107,11 @@ impl Store {
     /// Returns the image of the store at this instant, and the pages that must land before the
     /// medium matches it. All lanes are locked: no write is between its record and its entry.
     fn image(&self) -> (Image, Vec<Arc<Pending>>) {
-        let mut state = self.log.state();
-        self.log.pad(&mut state, Stream::Host);
-        self.log.pad(&mut state, Stream::Gc);
-        state.unlanded.numbers_since = 0;
-        let pages = state.unlanded.closed().map(|(_, pending)| pending.clone()).collect();
+        let mut state = self.log.whole();
+        self.log.pad_records(&mut state);
+        self.log.set_written_since(0);
+        let closed = state.writers().flat_map(|writer| writer.unlanded.closed());
+        let pages = closed.map(|(_, pending)| pending.clone()).collect();
         let deleting = state.copies.deleting().iter();
         let image = Image {
             extents: state.extent_images(),
@@ -160,8 +160,8 @@ impl Store {
     /// Notes that the maker of checkpoints rests, if none is due or asked for or it `begins` so.
     fn maker_rests(&self, begins: bool) -> bool {
         // A write that makes a checkpoint due, and wakes the maker, comes before or after this.
-        let state = self.log.state();
-        (begins || !self.checkpoint_is_due(&state)) && self.tables.rest(begins)
+        let _state = self.log.whole();
+        (begins || !self.checkpoint_is_due(0)) && self.tables.rest(begins)
     }
 
     /// Runs the background task that makes a checkpoint when one is due or asked for.
@@ -178,21 +178,24 @@ impl Store {
         }
     }
 
-    /// Returns true when enough has been written since the last checkpoint.
-    pub(crate) fn checkpoint_is_due(&self, state: &State) -> bool {
+    /// Returns true when enough has been written since the last checkpoint, with the page numbers
+    /// that a writer has not added.
+    #[inline]
+    pub(crate) fn checkpoint_is_due(&self, own: u64) -> bool {
         let interval = self.config.checkpoint_bytes;
-        let written = state.unlanded.numbers_since * u64::from(self.log.shape.number_bytes());
+        let numbers = self.log.written_since() + own;
+        let written = numbers * u64::from(self.log.shape.number_bytes());
         interval > 0 && written >= interval
     }
 }
 
-impl State {
+impl Whole<'_> {
     /// Returns the extents of records as they are now. While the cleaner copies, the pages that it
     /// wrote since it took its victim count as unknown: the index may still point to the originals.
     fn extent_images(&self) -> Vec<ExtentImage> {
         let images = self.extents.iter().filter(|(_, extent)| extent.label.stream != Stream::Index);
         let images = images.map(|(id, extent)| {
-            let mut frontiers = self.frontiers.iter();
+            let mut frontiers = self.writers().flat_map(|writer| writer.frontiers.iter());
             let open = frontiers.find(|frontier| frontier.extent == id).map(Frontier::page);
             let mut image = ExtentImage {
                 id,
@@ -225,26 +228,27 @@ impl State {
 impl Log {
     /// Returns the labels of extents in use.
     fn labels(&self, extents: &BTreeSet<ExtentId>) -> Vec<(ExtentId, media::Label)> {
-        let mut state = self.state();
+        let mut state = self.whole();
         extents.iter().map(|id| (*id, state.extents.get(*id).label)).collect()
     }
 
     /// Ends the open extent of table pages, without a summary.
     fn close_tables(&self) {
-        let mut state = self.state();
-        if state.frontiers.of(Stream::Index).is_none() {
+        let mut state = self.whole();
+        let mut part = state.first();
+        if part.writer.frontiers.of(Stream::Index).is_none() {
             return;
         }
-        let open = state.frontiers.close(Stream::Index);
+        let open = part.writer.frontiers.close(Stream::Index);
         assert!(open.builder.is_empty(), "table pages are written as soon as they are filled");
-        self.unexpect_page(&mut state, open.extent, open.page());
-        state.extents.get(open.extent).seal(None);
+        self.unexpect_page(&mut part, open.extent, open.page());
+        state.extents.get(open.extent).seal(open.page(), None);
     }
 
     /// Takes an extent of table pages out of the log. False while a page of it is being programmed
     /// or a reader has it pinned.
     pub(crate) fn forget_tables(&self, id: ExtentId) -> bool {
-        let mut state = self.state();
+        let mut state = self.whole();
         let extent = state.extents.get(id);
         let is_idle = extent.is_sealed() && extent.has_landed() && !extent.is_pinned();
         if is_idle {

@@ -262,7 +262,7 @@ impl Store {
 
     async fn list_extent(self: &Arc<Self>, replay: Replay) -> Listing {
         if self.log.layout.frames.is_none() {
-            let pages = self.log.state().extents.get(replay.extent).pages();
+            let pages = self.log.whole().extents.get(replay.extent).pages();
             if let Some(page) = pages.checked_sub(1) {
                 self.find_summary(PageId { extent: replay.extent, page }).await;
             }
@@ -279,7 +279,7 @@ impl Store {
     ) -> Result<(), Error> {
         let Replay { extent, from } = replay;
         let Listing { records, mut lost } = listing;
-        let has_summary = self.log.state().extents.get(extent).summary().is_some();
+        let has_summary = self.log.whole().extents.get(extent).summary().is_some();
         scan.summaries += u64::from(has_summary);
         lost.retain(|at| at.page >= from);
         scan.lost_pages += lost.len() as u64;
@@ -308,7 +308,7 @@ impl Store {
         let first = (view.prologue.kind == PageKind::Summary)
             .then(|| last.page.checked_sub(view.prologue.continuation))
             .flatten();
-        self.log.state().extents.get(last.extent).find_summary(first);
+        self.log.whole().extents.get(last.extent).find_summary(first);
     }
 
     /// Enters an extent's records into the index, many side by side. A key's records stay in order:
@@ -324,7 +324,7 @@ impl Store {
         for record in records {
             scan.note(&record);
             let extent = self.log.page_id(record.address).extent;
-            self.log.state().extents.get(extent).note_expiry(record.header.expires);
+            self.log.whole().extents.get(extent).note_expiry(record.header.expires);
             let share = record.header.key.hash() % workers as u64;
             shares[usize::try_from(share).expect("there are few workers")].push(record);
         }
@@ -359,7 +359,7 @@ impl Store {
         let more = rest.div_ceil(self.log.layout.bare_room());
         let one_page = self.log.layout.fits_page(header.len(), header.value_len);
         let last = if one_page { at.page } else { at.page + more };
-        let mut state = self.log.state();
+        let mut state = self.log.whole();
         let extent = state.extents.get(at.extent);
         Sabotage::TornRecords.is_on()
             || last < extent.pages()
@@ -446,7 +446,7 @@ impl Store {
         let lane = lanes.of(key.hash);
         self.index.replace(lane, header.table, key, at, record.address);
         lane.headers.note(key.hash, Some(at), record.address, &header.borrowed());
-        let mut state = self.log.state();
+        let mut state = self.log.whole();
         state.copies.end_deleting(at);
         if known.kind.is_value() {
             let (extent, table) = (self.log.page_id(at).extent, header.table);
@@ -464,7 +464,7 @@ impl Store {
         let lane = lanes.of(key.hash);
         self.index.insert(lane, header.table, key, record.address);
         lane.headers.note(key.hash, None, record.address, &header.borrowed());
-        self.count_entry(&mut self.log.state(), record);
+        self.count_entry(&mut self.log.whole(), record);
     }
 
     /// Counts a record that the index now points to.
@@ -481,7 +481,7 @@ impl Store {
 
     /// Returns a rank by which the original comes after its copies, which have the same number.
     pub(crate) fn originality(&self, extent: ExtentId) -> (bool, Reverse<u64>) {
-        let mut state = self.log.state();
+        let mut state = self.log.whole();
         let label = state.extents.get(extent).label;
         (label.stream == Stream::Host, Reverse(label.epoch))
     }
@@ -503,7 +503,7 @@ impl Store {
             drop(entry);
             let extent = self.log.page_id(*address).extent;
             let bytes = self.log.layout.footprint(header_len(key.as_bytes().len(), None), 0);
-            let mut state = self.log.state();
+            let mut state = self.log.whole();
             state.count_tombstone(extent, bytes);
             if !is_newest {
                 state.note_needless(*address, extent, bytes);
@@ -538,7 +538,7 @@ impl Store {
                 continue;
             }
             self.index.drop_table(*table);
-            self.log.state().uncount_table(*table);
+            self.log.whole().uncount_table(*table);
         }
         Ok(())
     }

@@ -39,7 +39,7 @@ impl Store {
     /// Returns how many pages could not be programmed: their records are lost. After this call no
     /// store is answered from a buffer.
     pub async fn save_host_pages(&self) -> u64 {
-        self.log.state().buffer.is_saving = true;
+        self.log.whole().writers_mut().for_each(|writer| writer.buffer.is_saving = true);
         let mut lost = 0;
         for page in self.log.close_host_pages() {
             lost += u64::from(durable(&[page]).await.is_err());
@@ -51,11 +51,10 @@ impl Store {
 impl Log {
     /// Programs the open host page, and returns all host pages that have not landed.
     pub(crate) fn close_host_pages(self: &Arc<Self>) -> Vec<Arc<Pending>> {
-        let mut state = self.state();
-        self.pad(&mut state, Stream::Host);
-        let state = &mut *state;
+        let mut state = self.whole();
+        self.pad_hosts(&mut state);
         let mut of_hosts = Vec::new();
-        for (number, pending) in state.unlanded.closed_in_order() {
+        for (number, pending) in state.closed_in_order() {
             let extent = number.id(self.shape.pages_per_extent).extent;
             if state.extents.get(extent).label.stream == Stream::Host {
                 of_hosts.push(pending);

@@ -70,7 +70,7 @@ impl Store {
             return Vec::new();
         }
         let is_entry = |record: &Record| {
-            let is_deleting = self.log.state().copies.is_deleting(record.address);
+            let is_deleting = self.log.whole().copies.is_deleting(record.address);
             !self.has_left(record) && (record.header.kind.is_value() || is_deleting)
         };
         let entries = newest.into_iter().filter(|(_, record)| is_entry(record));
@@ -79,9 +79,8 @@ impl Store {
 
     /// Closes all open pages, and returns the extents of records as they are then.
     fn written(&self) -> Vec<Written<'_>> {
-        let mut state = self.log.state();
-        self.log.pad(&mut state, Stream::Host);
-        self.log.pad(&mut state, Stream::Gc);
+        let mut state = self.log.whole();
+        self.log.pad_records(&mut state);
         let extents = state.extents.iter();
         let records = extents.filter(|(_, extent)| extent.label.stream != Stream::Index);
         let ids: Vec<ExtentId> = records.map(|(id, _)| id).collect();
@@ -98,7 +97,7 @@ impl Store {
 
     /// Waits until every page that is on its way has landed, or is lost.
     async fn all_landed(&self) {
-        let closed = self.log.state().unlanded.closed_in_order();
+        let closed = self.log.whole().closed_in_order();
         for (_, pending) in closed {
             pending.over().await;
         }
@@ -116,7 +115,7 @@ impl Store {
         if let Some(records) = self.summary_of(extent, Class::HostRead).await {
             let listing = Listing { records, lost: Vec::new() };
             if keeps_all {
-                self.log.state().extents.get(extent).listing = Some(Arc::new(listing.clone()));
+                self.log.whole().extents.get(extent).listing = Some(Arc::new(listing.clone()));
             }
             return listing;
         }
@@ -136,13 +135,13 @@ impl Store {
             }
         }
         if keeps {
-            self.log.state().extents.get(extent).listing = Some(Arc::new(listing.clone()));
+            self.log.whole().extents.get(extent).listing = Some(Arc::new(listing.clone()));
         }
         listing
     }
 
     fn kept_listing(&self, extent: ExtentId) -> Option<Arc<Listing>> {
-        self.log.state().extents.get(extent).listing.clone()
+        self.log.whole().extents.get(extent).listing.clone()
     }
 
     /// Returns the header of a record, if it is in memory.
@@ -156,21 +155,21 @@ impl Store {
     pub(crate) fn note_left_out(&self, record: Address) {
         if self.keeps_tables {
             let extent = self.log.page_id(record).extent;
-            self.log.state().extents.get(extent).left.insert(record);
+            self.log.whole().extents.get(extent).left.insert(record);
         }
     }
 
     /// Returns true when the record is noted as one to which the index does not point.
     fn has_left(&self, record: &Record) -> bool {
         let extent = self.log.page_id(record.address).extent;
-        self.log.state().extents.get(extent).left.contains(&record.address)
+        self.log.whole().extents.get(extent).left.contains(&record.address)
     }
 
     /// Returns true for a record that the cleaner has written since it took its victim. The index
     /// points to it once it no longer points to the original.
     fn is_being_copied(&self, record: &Record) -> bool {
         let at = self.log.page_id(record.address);
-        let mut state = self.log.state();
+        let mut state = self.log.whole();
         let (copying, since) = (state.copies.copying(), state.copies.since().0);
         let label = state.extents.get(at.extent).label;
         copying.is_some_and(|copying| match copying.open {

@@ -10,7 +10,7 @@ use crate::format::record::Sequence;
 use crate::format::summary::Summary;
 use crate::index::tables::SavedTables;
 use crate::key_space::{KeySpaceId, TableId};
-use crate::log::{Copies, Log, State};
+use crate::log::{Copies, Log, Whole, Writer};
 use crate::store::Store;
 use base::Key;
 use media::{ExtentId, Label, Media, PageId, Stream};
@@ -96,12 +96,14 @@ impl Store {
 impl Log {
     /// `None` while a task of the log is running.
     fn save(&self) -> Option<SavedLog> {
-        let state = self.state();
+        let state = self.whole();
         if !state.is_quiet() {
             return None;
         }
+        // A device that can be saved has one writer.
+        let [writer] = &state.writers().collect::<Vec<_>>()[..] else { return None };
         let frontiers = STREAMS.map(|stream| {
-            let frontier = state.frontiers.of(stream)?;
+            let frontier = writer.frontiers.of(stream)?;
             Some((frontier.extent, frontier.page(), frontier.summary.clone()))
         });
         Some(SavedLog {
@@ -116,41 +118,45 @@ impl Log {
             deleting: state.copies.deleting().clone(),
             deleted: state.copies.deleted().to_vec(),
             erasing: state.space.erasing().to_vec(),
-            numbers_since: state.unlanded.numbers_since,
+            numbers_since: self.written_since(),
         })
     }
 
     fn restored(media: Arc<dyn Media>, saved: SavedLog, padded_pages: u64) -> Self {
         let log = Self::new(media, saved.extents, saved.sequence);
         {
-            let mut state = log.state();
+            let mut state = log.whole();
             for (stream, frontier) in STREAMS.into_iter().zip(saved.frontiers) {
                 let Some((extent, page, summary)) = frontier else { continue };
                 // The saved extent counts the open page, and opening the frontier does too.
                 state.extents.get(extent).unexpect_page(page);
                 let builder = PageBuilder::new(log.layout);
-                log.open_frontier(&mut state, stream, PageId { extent, page }, builder, summary);
+                let at = PageId { extent, page };
+                log.open_frontier(&mut state.first(), stream, at, builder, summary);
             }
             let SavedLog { cleaning_since, deleting, deleted, .. } = saved;
             state.copies = Copies::restored(cleaning_since, deleting, deleted);
             state.live.restore(saved.values, saved.tombstones, saved.needless_bytes);
             state.space.restore(saved.erasing, saved.table_extents_used);
-            state.unlanded.numbers_since = saved.numbers_since;
-            state.unlanded.padded = padded_pages;
+            state.first().writer.unlanded.padded = padded_pages;
+            log.set_written_since(saved.numbers_since);
         }
         log
     }
 }
 
-impl State {
+impl Whole<'_> {
     /// Returns true when the log is idle and all open pages are empty.
     fn is_quiet(&self) -> bool {
-        let open = self.frontiers.iter();
-        self.buffer.is_idle()
-            && self.copies.copying().is_none()
+        let is_quiet = |writer: &Writer| {
+            let mut open = writer.frontiers.iter();
+            writer.buffer.is_idle()
+                && writer.unlanded.len() == open.clone().count()
+                && open.all(|frontier| frontier.builder.is_empty())
+        };
+        self.copies.copying().is_none()
             && !self.space.owes()
-            && self.unlanded.len() == open.clone().count()
-            && open.clone().all(|frontier| frontier.builder.is_empty())
+            && self.writers().all(is_quiet)
             && self.extents.iter().all(|(_, extent)| !extent.is_pinned())
     }
 }

@@ -24,7 +24,7 @@ impl Store {
         records: Vec<Record>,
     ) -> Vec<Record> {
         let (pages, holes) = {
-            let mut state = self.log.state();
+            let mut state = self.log.whole();
             let extent = state.extents.get(extent);
             (extent.pages(), extent.holes().to_vec())
         };

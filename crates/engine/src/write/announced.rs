@@ -1,5 +1,5 @@
 use crate::ack::Ack;
-use crate::log::State;
+use crate::log::Part;
 use crate::store::Store;
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use std::sync::Arc;
 pub struct Announced {
     /// `None` where hosts are answered before their pages land: no page is padded early then.
     store: Option<Arc<Store>>,
-    counted: bool,
+    /// The number of the writer that counts it.
+    counted: Option<usize>,
     /// The write has waited for space, and has had its turn.
     pub(crate) has_waited: bool,
 }
@@ -17,25 +18,27 @@ pub struct Announced {
 impl Announced {
     /// Stops counting this write while it waits for space: pages do not stay open for it.
     pub(crate) fn pause(&mut self) {
-        if let Some(store) = self.store.as_ref().filter(|_| self.counted) {
-            self.counted = false;
-            store.log.retract(&mut store.log.state());
+        if let Some((store, writer)) = self.store.as_ref().zip(self.counted.take()) {
+            store.log.retract(&mut store.log.writing_of(writer).part());
         }
     }
 
-    /// As [`Self::pause`], with the log's `state` locked.
-    pub(crate) fn pause_in(&mut self, state: &mut State) {
-        if let Some(store) = self.store.as_ref().filter(|_| self.counted) {
-            self.counted = false;
-            store.log.retract(state);
+    /// As [`Self::pause`], for a write whose record may have joined a page of this writer, which is
+    /// locked. If another one counts it, it still does.
+    pub(crate) fn pause_in(&mut self, part: &mut Part<'_, '_>) {
+        let Some(store) = &self.store else { return };
+        if self.counted.take_if(|writer| *writer == part.writer.number).is_some() {
+            store.log.retract(part);
+        } else {
+            store.log.pad_unannounced(part);
         }
     }
 
     /// Counts this write again.
-    pub(crate) fn resume_in(&mut self, state: &mut State) {
-        if self.store.is_some() && !self.counted {
-            self.counted = true;
-            state.buffer.announce();
+    pub(crate) fn resume_in(&mut self, part: &mut Part<'_, '_>) {
+        if self.store.is_some() && self.counted.is_none() {
+            self.counted = Some(part.writer.number);
+            part.writer.buffer.announce();
         }
     }
 }
@@ -50,17 +53,20 @@ impl Drop for Announced {
 
 impl std::fmt::Debug for Announced {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Announced({})", self.counted)
+        write!(f, "Announced({})", self.counted.is_some())
     }
 }
 
 impl Store {
     /// Announces a store or delete: call it when the command is accepted, before any other wait.
     pub fn announce(self: &Arc<Self>) -> Announced {
-        let counted = self.config.ack == Ack::Program;
-        if counted {
-            self.log.state().buffer.announce();
+        if self.config.ack != Ack::Program {
+            return Announced { store: None, counted: None, has_waited: false };
         }
-        Announced { store: counted.then(|| self.clone()), counted, has_waited: false }
+        let mut writing = self.log.writing();
+        let writer = writing.writer();
+        writer.buffer.announce();
+        let counted = Some(writer.number);
+        Announced { store: Some(self.clone()), counted, has_waited: false }
     }
 }

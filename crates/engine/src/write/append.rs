@@ -9,7 +9,7 @@ use crate::format::page_view::PageView;
 use crate::format::record::NewRecord;
 use crate::format::record::{Header, Kind, header_len};
 use crate::format::summary::{Summary, summary_numbers};
-use crate::log::{Appended, Frontier, Log, NoRoom, Pin, Program, State, reserve};
+use crate::log::{Appended, Frontier, Log, NoRoom, Part, Pin, Program, Whole, reserve};
 use crate::recover::listing::Listing;
 use crate::write::pending::{Pending, durable};
 use base::{Buf, Key};
@@ -17,50 +17,54 @@ use clock::{Rank, Stage};
 use media::{ExtentId, Label, Page, PageId, Stream};
 use smallvec::SmallVec;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 impl Log {
     /// Appends a record. The caller points the index to it, and notes its header, before its next
     /// await.
     pub(crate) fn append(
         self: &Arc<Self>,
-        state: &mut State,
+        part: &mut Part<'_, '_>,
         stream: Stream,
         record: &NewRecord<'_>,
     ) -> Result<Appended, NoRoom> {
         let header_len = header_len(record.key.len(), record.expires);
         let on_one_page = self.layout.fits_page(header_len, record.value.len());
         let reserved = reserve(stream, record.kind);
-        self.make_room(state, stream, reserved, header_len, record.value.len(), on_one_page)?;
-        let extent = frontier(state, stream).extent;
-        state.extents.get(extent).note_expiry(record.expires);
-        let sequence = record.sequence.unwrap_or_else(|| state.next_sequence());
+        self.make_room(part, stream, reserved, header_len, record.value.len(), on_one_page)?;
+        let extent = frontier(part, stream).extent;
+        if let Some(date) = record.expires {
+            let first = &mut part.writer.tally.of(extent).expires_first;
+            *first = Some(first.map_or(date, |first| first.min(date)));
+        }
+        let sequence = record.sequence.unwrap_or_else(|| part.writer.next_sequence());
         let header = record.header(sequence);
         if on_one_page {
             let mut pages = SmallVec::new();
-            self.note_page(state, stream, &mut pages);
-            let address = self.push(state, stream, header, record.value);
+            self.note_page(part, stream, &mut pages);
+            let address = self.push(part, stream, header, record.value);
             // No other record joins this page. The cleaner's pages are programmed together, so its
             // page waits for the next one.
             if self.layout.is_alone(record.value.len()) && stream != Stream::Gc {
-                self.next_page(state, stream);
+                self.next_page(part, stream);
             }
             return Ok(Appended { address, sequence, pages });
         }
-        Ok(self.append_long(state, stream, header, record.value))
+        Ok(self.append_long(part, stream, header, record.value))
     }
 
     /// Fixes the number of the stream's open page, which is empty. `is_alone` says that a record
     /// has the page to itself. A shared host page must not delay earlier pages: in early-ack mode
     /// no later write would close them.
-    fn place(&self, state: &mut State, stream: Stream, is_alone: bool) {
-        let frontier = frontier(state, stream);
+    fn place(&self, part: &mut Part<'_, '_>, stream: Stream, is_alone: bool) {
+        let frontier = frontier(part, stream);
         let before = PageId { extent: frontier.extent, page: frontier.page() };
         let holds = stream != Stream::Host || is_alone;
         let may_wait = holds || !self.answers_early;
         let least = if may_wait { before.page } else { self.layout.aligned(before.page) };
         let page = self.place_page(PageId { page: least, ..before }, holds);
         frontier.place(page);
-        self.expect_at(state, before, page);
+        self.expect_at(part, before, page);
     }
 
     /// Returns the number of an extent's next page: see [`media::OnDisk::place`].
@@ -69,17 +73,23 @@ impl Log {
     }
 
     /// Adds a record, or its first part, to the stream's open page.
-    fn push(&self, state: &mut State, stream: Stream, header: Header<'_>, part: &Buf) -> Address {
-        if frontier(state, stream).builder.is_empty() {
-            self.place(state, stream, self.layout.is_alone(part.len()));
+    fn push(
+        &self,
+        part: &mut Part<'_, '_>,
+        stream: Stream,
+        header: Header<'_>,
+        data: &Buf,
+    ) -> Address {
+        if frontier(part, stream).builder.is_empty() {
+            self.place(part, stream, self.layout.is_alone(data.len()));
         }
-        let frontier = frontier(state, stream);
-        let offset = frontier.builder.push(header, part);
+        let frontier = frontier(part, stream);
+        let offset = frontier.builder.push(header, data);
         let number = self.number(frontier.extent, frontier.page());
         let address = self.layout.address(number, offset, header.len(), header.value_len);
         if stream == Stream::Host && header.kind == Kind::Tombstone {
             let key = Key::new(header.key).expect("it is that of a host's command");
-            state.copies.begin_deleting(address, header.table, key);
+            part.shared.get().copies.begin_deleting(address, header.table, key);
         }
         address
     }
@@ -88,34 +98,34 @@ impl Log {
     /// for their pages, so a host's record gets none.
     fn note_page(
         &self,
-        state: &mut State,
+        part: &mut Part<'_, '_>,
         stream: Stream,
         pages: &mut SmallVec<[Arc<Pending>; 1]>,
     ) {
         if stream != Stream::Host || !self.answers_early {
-            pages.push(frontier(state, stream).pending.clone());
+            pages.push(frontier(part, stream).pending.clone());
         }
     }
 
     /// Fills the open page with the first part of a value, and the next pages with the rest.
     fn append_long(
         self: &Arc<Self>,
-        state: &mut State,
+        part: &mut Part<'_, '_>,
         stream: Stream,
         header: Header<'_>,
         value: &Buf,
     ) -> Appended {
-        let room = frontier(state, stream).builder.room(header.len());
+        let room = frontier(part, stream).builder.room(header.len());
         let mut done = room.expect("room was made for the header").min(value.len());
         let mut pages = SmallVec::new();
-        self.note_page(state, stream, &mut pages);
-        let address = self.push(state, stream, header, &value.slice(0..done));
+        self.note_page(part, stream, &mut pages);
+        let address = self.push(part, stream, header, &value.slice(0..done));
         while done < value.len() {
-            self.next_page(state, stream);
-            let part = value.slice(done..value.len().min(done + self.layout.bare_room()));
-            done += part.len();
-            frontier(state, stream).builder.continue_with(part);
-            self.note_page(state, stream, &mut pages);
+            self.next_page(part, stream);
+            let data = value.slice(done..value.len().min(done + self.layout.bare_room()));
+            done += data.len();
+            frontier(part, stream).builder.continue_with(data);
+            self.note_page(part, stream, &mut pages);
         }
         Appended { address, sequence: header.sequence, pages }
     }
@@ -123,7 +133,7 @@ impl Log {
     /// Turns pages, and opens an extent, until the stream's open page has room for the record.
     fn make_room(
         self: &Arc<Self>,
-        state: &mut State,
+        part: &mut Part<'_, '_>,
         stream: Stream,
         reserved: u32,
         header_len: usize,
@@ -131,15 +141,15 @@ impl Log {
         on_one_page: bool,
     ) -> Result<(), NoRoom> {
         for _ in 0..5 {
-            let Some(frontier) = state.frontiers.of(stream) else {
-                self.open_extent(state, stream, reserved)?;
+            let Some(frontier) = part.writer.frontiers.of(stream) else {
+                self.open_extent(part, stream, reserved)?;
                 continue;
             };
             let room = frontier.builder.room(header_len);
             let fits = match room {
                 Some(room) if self.layout.frames.is_some() && value_len <= room => {
                     if !self.has_units(frontier, header_len, value_len) {
-                        self.seal(state, stream);
+                        self.seal(part, stream);
                         continue;
                     }
                     true
@@ -148,7 +158,7 @@ impl Log {
                 Some(room) if room > 0 => {
                     let more = (value_len - room.min(value_len)).div_ceil(self.layout.bare_room());
                     if !self.has_pages(frontier, more) {
-                        self.seal(state, stream);
+                        self.seal(part, stream);
                         continue;
                     }
                     true
@@ -158,7 +168,7 @@ impl Log {
             if fits {
                 return Ok(());
             }
-            self.turn_page(state, stream);
+            self.turn_page(part, stream);
         }
         panic!("an empty extent has room for the longest record");
     }
@@ -194,10 +204,11 @@ impl Log {
 
     pub(crate) fn open_extent(
         &self,
-        state: &mut State,
+        part: &mut Part<'_, '_>,
         stream: Stream,
         reserved: u32,
     ) -> Result<(), NoRoom> {
+        let state = part.shared.get();
         let free = match stream {
             // Table pages use the extents kept for them.
             Stream::Index if state.space.kept() > 0 => u32::MAX,
@@ -206,7 +217,10 @@ impl Log {
         if free <= reserved {
             return Err(NoRoom);
         }
+        // What the writer appends to the extent comes after it was opened.
+        part.writer.clock.merge(&mut state.sequence);
         let next = state.next_sequence();
+        part.writer.clock = next;
         let epoch = match stream {
             Stream::Host | Stream::Index => next,
             Stream::Gc => state.copies.since(),
@@ -215,18 +229,19 @@ impl Log {
         let extent = self.media.open(label).map_err(|_| NoRoom)?;
         state.extents.insert(extent, Extent::new(label));
         state.cleaning.note_fewer();
+        state.space.open(stream);
+        self.owners.set(extent, part.writer.number);
         self.lives.begin(extent);
         self.windows.forget_extent(extent);
-        state.space.open(stream);
         let builder = PageBuilder::new(self.layout).with_crcs(stream != Stream::Gc);
-        self.open_frontier(state, stream, PageId { extent, page: 0 }, builder, Summary::default());
+        self.open_frontier(part, stream, PageId { extent, page: 0 }, builder, Summary::default());
         Ok(())
     }
 
     /// Opens the frontier of a stream at an empty page.
     pub(crate) fn open_frontier(
         &self,
-        state: &mut State,
+        part: &mut Part<'_, '_>,
         stream: Stream,
         at: PageId,
         builder: PageBuilder,
@@ -234,70 +249,77 @@ impl Log {
     ) {
         // All pages before the open one have landed, of a new extent none.
         self.settled.set(at.extent, at.page);
-        let pending = self.expect_page(state, at.extent, at.page);
+        let pending = self.expect_page(part, stream, at.extent, at.page);
         let place = (at.extent, at.page, self.shape.pages_per_extent);
         let frontier = Frontier::new(place, builder, pending, summary);
-        state.frontiers.open(stream, frontier, state.extents.get(at.extent));
+        let extent = part.shared.get().extents.get(at.extent);
+        part.writer.frontiers.open(stream, frontier, extent);
     }
 
-    fn expect_page(&self, state: &mut State, extent: ExtentId, page: u32) -> Arc<Pending> {
+    fn expect_page(
+        &self,
+        part: &mut Part<'_, '_>,
+        stream: Stream,
+        extent: ExtentId,
+        page: u32,
+    ) -> Arc<Pending> {
         let pending = Arc::new(Pending::default());
         let (first, number) = (self.number(extent, 0), self.number(extent, page));
         assert!(!self.settled.has(PageId { extent, page }), "a page settles after it was filled");
-        state.unlanded.expect(first, number, pending.clone());
-        state.extents.get(extent).expect_page(page);
+        part.writer.unlanded.expect(stream, first, number, pending.clone());
+        part.writer.tally.of(extent).in_flight += 1;
         pending
     }
 
     /// A page that was expected at `before` is now at number `page`.
-    fn expect_at(&self, state: &mut State, before: PageId, page: u32) {
+    fn expect_at(&self, part: &mut Part<'_, '_>, before: PageId, page: u32) {
         if page != before.page {
-            state.extents.get(before.extent).move_page(before.page, page);
             let number = self.number(before.extent, before.page);
-            state.unlanded.renumber(number, self.number(before.extent, page));
+            part.writer.unlanded.renumber(number, self.number(before.extent, page));
         }
     }
 
     /// Closes the stream's open page, starts its program, and opens the next one. Seals the extent
     /// when that leaves no room for a page and the summary.
-    pub(crate) fn turn_page(self: &Arc<Self>, state: &mut State, stream: Stream) {
-        self.next_page(state, stream);
-        if !self.has_pages(frontier(state, stream), 0) {
-            self.seal(state, stream);
+    pub(crate) fn turn_page(self: &Arc<Self>, part: &mut Part<'_, '_>, stream: Stream) {
+        self.next_page(part, stream);
+        if !self.has_pages(frontier(part, stream), 0) {
+            self.seal(part, stream);
         }
     }
 
     /// As [`Self::turn_page`], but never seals: all pages of a record are in one extent.
-    fn next_page(self: &Arc<Self>, state: &mut State, stream: Stream) {
-        let frontier = frontier(state, stream);
+    fn next_page(self: &Arc<Self>, part: &mut Part<'_, '_>, stream: Stream) {
+        let frontier = frontier(part, stream);
         let (extent, page) = (frontier.extent, frontier.page());
         let numbers = frontier.builder.numbers();
         let content = self.closed(frontier, page);
-        self.program(state, PageId { extent, page }, stream, numbers, content);
-        let next = self.expect_page(state, extent, page + numbers);
-        self::frontier(state, stream).next(numbers, next);
+        self.program(part, PageId { extent, page }, stream, numbers, content);
+        let next = self.expect_page(part, stream, extent, page + numbers);
+        self::frontier(part, stream).next(numbers, next);
     }
 
     /// Ends the stream's extent with its summary.
-    pub(crate) fn seal(self: &Arc<Self>, state: &mut State, stream: Stream) {
-        let mut frontier = state.frontiers.close(stream);
+    pub(crate) fn seal(self: &Arc<Self>, part: &mut Part<'_, '_>, stream: Stream) {
+        let mut frontier = part.writer.frontiers.close(stream);
         let extent = frontier.extent;
         let mut page = frontier.page();
         let mut pending = frontier.pending.clone();
         if !frontier.builder.is_empty() {
             let numbers = frontier.builder.numbers();
             let content = self.closed(&mut frontier, page);
-            self.program(state, PageId { extent, page }, stream, numbers, content);
+            self.program(part, PageId { extent, page }, stream, numbers, content);
             page += numbers;
-            pending = self.expect_page(state, extent, page);
+            pending = self.expect_page(part, stream, extent, page);
         }
         let first = self.layout.aligned(page);
         let pages = frontier.summary.into_pages(self.layout, first);
         let last = pages.len().saturating_sub(1);
+        let mut end = page;
         if pages.is_empty() {
-            self.unexpect_page(state, extent, page);
+            self.unexpect_page(part, extent, page);
         } else {
-            self.expect_at(state, PageId { extent, page }, first);
+            self.expect_at(part, PageId { extent, page }, first);
             page = first;
         }
         for (number, content) in pages.into_iter().enumerate() {
@@ -305,18 +327,20 @@ impl Log {
             let placed = self.place_page(at, true);
             assert_eq!(placed, page, "a place that begins a block is to be had");
             let numbers = self.layout.numbers(content.spare().len(), content.data_bytes());
-            self.program(state, at, stream, numbers, content);
+            self.program(part, at, stream, numbers, content);
+            end = page + numbers;
             if number < last {
-                page += numbers;
-                pending = self.expect_page(state, extent, page);
+                page = end;
+                pending = self.expect_page(part, stream, extent, page);
             }
         }
-        let id = extent;
-        let extent = state.extents.get(id);
-        extent.seal(Some(first).filter(|first| *first < extent.pages()));
-        if self.layout.frames.is_some() && extent.summary().is_some() {
-            extent.pin();
+        self.count_written(std::mem::take(&mut part.writer.numbers_since));
+        let summary = Some(first).filter(|first| *first < end);
+        let (id, state) = (extent, part.shared.get());
+        state.extents.get(id).seal(end, summary);
+        if self.layout.frames.is_some() && summary.is_some() {
             state.sealing.begin();
+            part.pin(id);
             clock::spawn(self.clone().note_sealed(id, first, pending));
         }
     }
@@ -331,12 +355,12 @@ impl Log {
             // If the medium loses the note, opening scans the extent and finds the same.
             let _ = disk.seal(extent, summary).await;
         }
-        self.state().sealing.end();
+        self.whole().sealing.end();
     }
 
     /// Waits until the medium knows all full extents as full.
     pub(crate) async fn all_sealed(&self) {
-        let waits = self.state().sealing.await_all();
+        let waits = self.whole().sealing.await_all();
         if waits {
             clock::park(Rank::Free, Stage::Batch).await;
         }
@@ -345,10 +369,11 @@ impl Log {
     /// The page at `at` has not landed, and nothing more is appended to its extent. It is a hole,
     /// as it will be on opening: no host was told that its records were stored. In early-ack mode
     /// hosts were: then a listing keeps those records, and cleaning reports them as lost.
-    pub(crate) fn give_up(self: &Arc<Self>, state: &mut State, at: PageId, stream: Stream) {
-        let open = state.frontiers.of(stream);
+    pub(crate) fn give_up(self: &Arc<Self>, state: &mut Whole<'_>, at: PageId, stream: Stream) {
+        let open = state.owner(at.extent).frontiers.of(stream);
         let is_open = open.is_some_and(|frontier| frontier.extent == at.extent);
-        let summary = if is_open { Some(self.close_extent(state, stream)) } else { None };
+        let summary = is_open.then(|| self.close_extent(&mut state.part_of(at.extent), stream));
+        self.has_given_up.store(true, Ordering::Relaxed);
         let was_told = stream == Stream::Host && self.answers_early;
         let extent = state.extents.get(at.extent);
         if !was_told || extent.summary().is_some_and(|first| at.page >= first) {
@@ -357,8 +382,9 @@ impl Log {
             let summary = summary.or_else(|| self.unlanded_summary(state, at.extent));
             let records = summary.and_then(|summary| self.listed(at.extent, &summary));
             let listing = records.map(|records| Listing { records, lost: Vec::new() });
-            state.extents.get(at.extent).listing = listing.map(Arc::new);
-            state.extents.get(at.extent).has_lost = true;
+            let extent = state.extents.get(at.extent);
+            extent.listing = listing.map(Arc::new);
+            extent.has_lost = true;
         }
     }
 
@@ -372,78 +398,77 @@ impl Log {
     }
 
     /// Ends the stream's extent without a summary, and returns the summary's bytes.
-    fn close_extent(self: &Arc<Self>, state: &mut State, stream: Stream) -> Vec<u8> {
-        let mut frontier = state.frontiers.close(stream);
+    fn close_extent(self: &Arc<Self>, part: &mut Part<'_, '_>, stream: Stream) -> Vec<u8> {
+        let mut frontier = part.writer.frontiers.close(stream);
         let at = PageId { extent: frontier.extent, page: frontier.page() };
+        let mut end = at.page;
         if frontier.builder.is_empty() {
-            self.unexpect_page(state, at.extent, at.page);
+            self.unexpect_page(part, at.extent, at.page);
         } else {
             let numbers = frontier.builder.numbers();
             let content = self.closed(&mut frontier, at.page);
-            self.program(state, at, stream, numbers, content);
+            self.program(part, at, stream, numbers, content);
+            end += numbers;
         }
-        state.extents.get(at.extent).seal(None);
+        part.shared.get().extents.get(at.extent).seal(end, None);
         frontier.summary.to_bytes()
     }
 
     /// Returns the summary of an extent while no page of the summary has landed.
-    fn unlanded_summary(&self, state: &mut State, extent: ExtentId) -> Option<Vec<u8>> {
+    fn unlanded_summary(&self, state: &mut Whole<'_>, extent: ExtentId) -> Option<Vec<u8>> {
         let of = state.extents.get(extent);
         let (first, end) = (of.summary()?, of.pages());
         let mut summary = Vec::new();
         for page in first..end {
-            let page = state.unlanded.get(self.number(extent, page))?.page.as_ref()?;
+            let unlanded = &state.owner(extent).unlanded;
+            let page = unlanded.get(self.number(extent, page))?.page.as_ref()?;
             PageView::new(self.layout, page)?.read_summary(&mut summary)?;
         }
         Some(summary)
     }
 
-    pub(crate) fn unexpect_page(&self, state: &mut State, extent: ExtentId, page: u32) {
-        state.unlanded.remove(self.number(extent, page));
-        state.extents.get(extent).unexpect_page(page);
+    pub(crate) fn unexpect_page(&self, part: &mut Part<'_, '_>, extent: ExtentId, page: u32) {
+        part.writer.unlanded.remove(self.number(extent, page));
+        part.writer.tally.of(extent).in_flight -= 1;
     }
 
     /// Starts the program of a closed page, which takes so many `numbers`.
     fn program(
         self: &Arc<Self>,
-        state: &mut State,
+        part: &mut Part<'_, '_>,
         at: PageId,
         stream: Stream,
         numbers: u32,
         page: Page,
     ) {
-        state.unlanded.close(self.number(at.extent, at.page), page.clone());
+        part.writer.unlanded.close(self.number(at.extent, at.page), page.clone());
         if stream == Stream::Host {
-            state.buffer.begin_page();
+            part.writer.buffer.begin_page();
         }
-        let extent = state.extents.get(at.extent);
-        extent.program_page(at.page + numbers, self.shape.pages_per_extent);
+        let is_within = at.page + numbers <= self.shape.pages_per_extent;
+        assert!(is_within, "an extent keeps room for its summary");
         if stream != Stream::Index {
-            state.unlanded.numbers_since += u64::from(numbers);
+            part.writer.numbers_since += u64::from(numbers);
         }
         let Some(disk) = self.media.as_disk() else {
-            state.unlanded.push_program(at);
-            clock::spawn(self.clone().program_next());
+            part.writer.unlanded.push_program(at, stream);
+            clock::spawn(self.clone().program_next(part.writer.number));
             return;
         };
         if let Err(error) = disk.queue(at, page, class_of(stream)) {
-            state.unlanded.refuse(self.number(at.extent, at.page), error);
+            part.writer.unlanded.refuse(self.number(at.extent, at.page), error);
             let log = self.clone();
             clock::spawn(async move { log.land_refused(at.extent) });
         }
     }
 
-    /// Programs the page that has waited longest, which need not be the page that this task was
-    /// started for. Tasks of several reactors begin in any order, and pages of an extent are
-    /// appended in the order of their numbers.
-    async fn program_next(self: Arc<Self>) {
+    /// Programs the page of a writer that has waited longest, which need not be the page that this
+    /// task was started for. Tasks of several reactors begin in any order, and pages of an extent
+    /// are appended in the order of their numbers.
+    async fn program_next(self: Arc<Self>, writer: usize) {
         clock::name_task("page program");
-        let (Program { at, page, pending }, stream) = {
-            let state = &mut *self.state();
-            let program = state.unlanded.take_program();
-            let stream = state.extents.get(program.at.extent).label.stream;
-            (program, stream)
-        };
+        let Program { at, stream, page, pending } =
+            self.writing_of(writer).writer().unlanded.take_program();
         pending.begin();
         let result = self.media.append(at, page, class_of(stream)).await;
         self.landed(at, result);
@@ -451,6 +476,6 @@ impl Log {
     }
 }
 
-fn frontier(state: &mut State, stream: Stream) -> &mut Frontier {
-    state.frontiers.of_mut(stream).expect("room was made in the stream's extent")
+fn frontier<'a>(part: &'a mut Part<'_, '_>, stream: Stream) -> &'a mut Frontier {
+    part.writer.frontiers.of_mut(stream).expect("room was made in the stream's extent")
 }

@@ -11,7 +11,7 @@ use crate::format::record::{Header, InBatch, Kind};
 use crate::hashed_key::HashedKey;
 use crate::key_space::TableId;
 use crate::lane::{Lane, Locked};
-use crate::log::{CountedValue, NoRoom, Shortage, State};
+use crate::log::{CountedValue, NoRoom, NotLocked, Part, Reach, Shortage, Writing};
 use crate::read::look_up::{Found, Known};
 use crate::sabotage::Sabotage;
 use crate::store::Store;
@@ -44,6 +44,8 @@ pub(crate) struct Attempt<'a, 'k> {
     is_undone: bool,
     /// How often the append has found the capacity full.
     refusals: u32,
+    /// It locks all writers once that of its reactor has not had all that it needs.
+    reach: Reach,
 }
 
 /// The result of a step of an attempt.
@@ -76,6 +78,8 @@ pub(crate) enum Need {
     Records,
     /// Expired values fill the capacity, and have to be cleaned away.
     Expired,
+    /// All writers of the log have to be locked.
+    Writers,
 }
 
 impl<'a, 'k> Attempt<'a, 'k> {
@@ -90,6 +94,7 @@ impl<'a, 'k> Attempt<'a, 'k> {
             has_waited: false,
             is_undone: false,
             refusals: 0,
+            reach: Reach::Own,
         }
     }
 
@@ -115,20 +120,25 @@ impl<'a, 'k> Attempt<'a, 'k> {
         }
         loop {
             let mut lanes = store.lanes.lock_all(hashes(self.set.members));
-            let mut state = store.log.state();
-            let step = self.step(&mut lanes, &mut state);
+            let mut writing = store.log.writing_in(self.reach);
+            let step = self.step(&mut lanes, &mut writing);
             let mut due = None;
             if let Ok(Some(Step::Written(_) | Step::Refused(..))) = step {
-                self.announced.pause_in(&mut state);
-                due = Some(store.background_work(&mut state));
+                let mut part = writing.part();
+                self.announced.pause_in(&mut part);
+                due = Some(store.background_work(&mut part));
             }
-            drop(state);
+            drop(writing);
             drop(lanes);
             if let Some(due) = due {
                 (self.entry, self.turn) = (None, None);
                 store.wake_background(due);
             }
             match step? {
+                Some(Step::Wait(Need::Writers)) => {
+                    self.reach = Reach::All;
+                    self.start_over();
+                }
                 Some(step) => return Ok(step),
                 None => self.start_over(),
             }
@@ -138,18 +148,22 @@ impl<'a, 'k> Attempt<'a, 'k> {
     /// See [`Sabotage::AppendsLate`].
     fn find_early(&mut self) -> Result<(), Error> {
         let mut lanes = self.store.lanes.lock_all(hashes(self.set.members));
-        let mut state = self.store.log.state();
-        if !self.has_begun && self.begin(&mut state)?.is_none() {
-            find(self.store, &mut lanes, &state, self.set.members);
+        let mut writing = self.store.log.writing_in(Reach::All);
+        if !self.has_begun && self.begin(&mut writing)?.is_none() {
+            let _ = find(self.store, &mut lanes, &writing, self.set.members);
         }
         Ok(())
     }
 
     /// Does all that needs no wait, of keys whose lanes are locked. Returns `None` if other
     /// writes have taken the room.
-    fn step(&mut self, lanes: &mut Locked<'_>, state: &mut State) -> Result<Option<Step>, Error> {
+    fn step(
+        &mut self,
+        lanes: &mut Locked<'_>,
+        writing: &mut Writing<'_>,
+    ) -> Result<Option<Step>, Error> {
         if !self.has_begun
-            && let Some(step) = self.begin(state)?
+            && let Some(step) = self.begin(writing)?
         {
             return Ok(Some(step));
         }
@@ -157,15 +171,22 @@ impl<'a, 'k> Attempt<'a, 'k> {
             self.entry = self.store.try_enter(lanes, keys(self.set.members));
         }
         let Some(entry) = &mut self.entry else { return Ok(Some(Step::Wait(Need::Entry))) };
-        if !find(self.store, lanes, state, self.set.members) {
-            // Over the wait the keys stay as they are.
-            entry.hold(&self.store.lanes, lanes, hashes(self.set.members));
-            return Ok(Some(Step::Wait(Need::Records)));
+        match find(self.store, lanes, writing, self.set.members) {
+            Err(NotLocked) => return Ok(Some(Step::Wait(Need::Writers))),
+            Ok(true) => {}
+            Ok(false) => {
+                // Over the wait the keys stay as they are.
+                entry.hold(&self.store.lanes, lanes, hashes(self.set.members));
+                return Ok(Some(Step::Wait(Need::Records)));
+            }
         }
         if let Some((refused, found)) = self.refused() {
             return Ok(Some(Step::Refused(refused, found)));
         }
-        match self.append(lanes, state) {
+        match self.append(lanes, writing) {
+            Err(Error::CapacityExceeded) | Ok(Err(NoRoom)) if !writing.is_whole() => {
+                Ok(Some(Step::Wait(Need::Writers)))
+            }
             Ok(Ok(())) => Ok(Some(Step::Written(self.finish()))),
             Ok(Err(NoRoom)) => Ok(None),
             Err(Error::CapacityExceeded) => Ok(Some(Step::Wait(Need::Expired))),
@@ -175,17 +196,19 @@ impl<'a, 'k> Attempt<'a, 'k> {
 
     /// Checks that there is room, and looks up the tables of the keys. Returns a step if the
     /// attempt cannot go on.
-    fn begin(&mut self, state: &mut State) -> Result<Option<Step>, Error> {
+    fn begin(&mut self, writing: &mut Writing<'_>) -> Result<Option<Step>, Error> {
         if self.turn.is_none() && self.set.may_write() {
             if let Err(error) = self.store.log.media.writable() {
                 return Ok(Some(Step::Full(error.into())));
             }
-            if let Some(shortage) = self.first_shortage(state) {
-                return Ok(Some(Step::Wait(Need::Room(shortage))));
+            if let Some(shortage) = self.first_shortage(writing) {
+                let is_own = shortage == Shortage::Extent && !writing.is_whole();
+                let need = if is_own { Need::Writers } else { Need::Room(shortage) };
+                return Ok(Some(Step::Wait(need)));
             }
             self.turn = Some(self.store.turn());
         }
-        self.announced.resume_in(state);
+        self.announced.resume_in(&mut writing.part());
         for member in &mut *self.set.members {
             member.table = self.store.spaces.table(member.change.space)?;
             member.found = Known::From(0);
@@ -221,6 +244,7 @@ impl<'a, 'k> Attempt<'a, 'k> {
                 self.start_over();
                 Ok(())
             }
+            Need::Writers => unreachable!("a step locks all writers by itself"),
         }
     }
 
@@ -232,16 +256,26 @@ impl<'a, 'k> Attempt<'a, 'k> {
 
     /// As [`Self::shortage`], for a write that has not waited: writes that wait for space go first.
     /// A tombstone does not wait behind values.
-    fn first_shortage(&self, state: &State) -> Option<Shortage> {
+    fn first_shortage(&self, writing: &mut Writing<'_>) -> Option<Shortage> {
         let waits = self.set.kind.is_value() && !self.announced.has_waited;
         if waits && self.store.is_room_awaited() {
             return Some(Shortage::Extent);
         }
-        self.shortage(state)
+        self.shortage(writing)
     }
 
-    fn shortage(&self, state: &State) -> Option<Shortage> {
-        self.store.log.shortage(state, self.store.config.ack, self.set.kind, self.set.bytes)
+    fn shortage(&self, writing: &mut Writing<'_>) -> Option<Shortage> {
+        self.store.log.shortage(writing, self.store.config.ack, self.set.kind, self.set.bytes)
+    }
+
+    /// Returns true if other writes have taken the room. One that locks all writers chooses one of
+    /// them each time.
+    fn is_short(&self, writing: &mut Writing<'_>) -> bool {
+        if writing.is_whole() {
+            return self.shortage(writing).is_some();
+        }
+        let (ack, page) = (self.store.config.ack, self.store.log.shape.page_bytes);
+        writing.writer().buffer.shortage(ack, page, self.set.bytes).is_some()
     }
 
     /// Waits until cleaning makes room, or finds that it cannot.
@@ -256,7 +290,7 @@ impl<'a, 'k> Attempt<'a, 'k> {
                 }
                 Shortage::Buffer => self.store.log.landing().await,
             }
-            shortage = self.shortage(&self.store.log.state());
+            shortage = self.shortage(&mut self.store.log.writing_in(Reach::All));
         }
         self.turn = Some(self.store.turn());
         Ok(())
@@ -313,39 +347,44 @@ impl<'a, 'k> Attempt<'a, 'k> {
     fn append(
         &mut self,
         lanes: &mut Locked<'_>,
-        state: &mut State,
+        writing: &mut Writing<'_>,
     ) -> Result<Result<(), NoRoom>, Error> {
         let store = self.store;
         let (new, old, records) = self.measure()?;
-        if new > 0 && state.live.values().bytes + new > store.config.capacity_bytes + old {
+        if new > 0 && new > writing.credit() + old {
             return Err(Error::CapacityExceeded);
         }
-        let (ack, page) = (store.config.ack, store.log.shape.page_bytes);
         // A write without a record needs no room, and has not waited for any.
-        if records > 0 && state.buffer.shortage(ack, page, self.set.bytes).is_some() {
+        if records > 0 && self.is_short(writing) {
             return Ok(Err(NoRoom));
         }
+        let mut part = writing.part();
         if let Some(size) = self.set.size.filter(|_| records > 0)
-            && store.log.make_room_for(state, size).is_err()
+            && store.log.make_room_for(&mut part, size).is_err()
         {
             return Ok(Err(NoRoom));
         }
-        let (before, mut done) = (state.sequence.0, 0);
+        for member in &*self.set.members {
+            let lane = lanes.of(member.change.key.hash);
+            part.writer.clock = part.writer.clock.max(lane.clock);
+        }
+        let (before, mut done) = (part.writer.clock.0, 0);
         for member in self.set.members.iter_mut().filter(|member| member.has_record()) {
             let batch = InBatch { has_before: done > 0, has_after: done + 1 < records };
             let lane = lanes.of(member.change.key.hash);
-            if member.append(store, lane, state, batch).is_err() {
+            if member.append(store, lane, &mut part, batch).is_err() {
                 assert!(done == 0, "room was made for all records of a batch");
                 return Ok(Err(NoRoom));
             }
             done += 1;
         }
         if self.set.size.is_some() {
-            assert_eq!(state.sequence.0, before + done, "a batch has consecutive numbers");
-            if ack == Ack::Program && records > 1 {
-                self.note_batch(state);
+            assert_eq!(part.writer.clock.0, before + done, "a batch has consecutive numbers");
+            if store.config.ack == Ack::Program && records > 1 {
+                self.note_batch(&mut part);
             }
         }
+        part.writer.credit = (part.writer.credit + old).saturating_sub(new);
         Ok(Ok(()))
     }
 
@@ -373,12 +412,12 @@ impl<'a, 'k> Attempt<'a, 'k> {
     }
 
     /// Readers of a member wait for the pages of all.
-    fn note_batch(&self, state: &mut State) {
+    fn note_batch(&self, part: &mut Part<'_, '_>) {
         let appended = || self.set.members.iter().filter_map(|it| Some(&it.kept.as_ref()?.at));
         let (first, last) = (appended().next(), appended().next_back());
         let (first, last) = first.zip(last).expect("a batch has records");
         let (first, last) = (first.address, last.address);
-        state.unlanded.add_batch(UnlandedBatch { first, last, pages: pages_of(appended()) });
+        part.writer.unlanded.add_batch(UnlandedBatch { first, last, pages: pages_of(appended()) });
     }
 
     /// Ends the attempt, and returns the write, which only has to land.
@@ -427,14 +466,15 @@ impl Member<'_> {
         &mut self,
         store: &Store,
         lane: &mut Lane,
-        state: &mut State,
+        part: &mut Part<'_, '_>,
         batch: InBatch,
     ) -> Result<(), NoRoom> {
         let (log, change) = (&store.log, &self.change);
         let nothing = Buf::phantom(0, 0);
         let value = change.value().unwrap_or(&nothing);
         let record = change.record(self.table, value, log.value_crc(value), batch);
-        let at = log.append(state, Stream::Host, &record)?;
+        let at = log.append(part, Stream::Host, &record)?;
+        lane.clock = at.sequence;
         let header = record.header(at.sequence);
         self.point(store, lane, at.address, &header);
         if let Some(values) = &mut lane.values {
@@ -445,19 +485,21 @@ impl Member<'_> {
         let extent = log.page_id(at.address).extent;
         let (table, key_len) = (self.table, change.key_len());
         if change.kind() == Kind::Tombstone {
-            state.count_tombstone(extent, self.bytes);
+            part.writer.tally.add_tombstone(extent, self.bytes);
         } else {
             let (at, bytes, expires) = (at.address, self.bytes, record.expires);
-            state.count_value(CountedValue { extent, at, table, key_len, bytes, expires });
+            let value = CountedValue { extent, at, table, key_len, bytes, expires };
+            part.writer.tally.add_value(value);
         }
-        let revocable = store.revocable(state, &at, self.record());
+        let revocable = store.revocable(part, &at, self.record());
         self.kept = Some(Kept { at, revocable });
         let Some(found) = self.record().filter(|found| found.is_value()) else { return Ok(()) };
         let (extent, at) = (log.page_id(found.address).extent, found.address);
         let (bytes, expires) = (self.bytes_replaced, found.header.expires);
-        state.uncount_value(CountedValue { extent, at, table, key_len, bytes, expires });
+        let value = CountedValue { extent, at, table, key_len, bytes, expires };
+        part.writer.tally.remove_value(value);
         if store.config.ack != Ack::Program && store.config.saves_buffer {
-            log.release(state, found);
+            log.release(part, found);
         }
         store.counters.count_dropped_bytes(key_len as u64 + u64::from(found.header.value_len));
         Ok(())
@@ -494,15 +536,24 @@ impl Member<'_> {
     }
 }
 
-/// Looks up the records of the keys. False if one of them needs a wait.
-fn find(store: &Store, lanes: &mut Locked<'_>, state: &State, members: &mut [Member<'_>]) -> bool {
-    members.iter_mut().all(|member| {
+/// Looks up the records of the keys. False if one of them needs a wait; an error if one may be on
+/// a page of a writer that is not locked.
+fn find(
+    store: &Store,
+    lanes: &mut Locked<'_>,
+    writing: &Writing<'_>,
+    members: &mut [Member<'_>],
+) -> Result<bool, NotLocked> {
+    for member in members {
         if !member.is_known() {
             let key = member.change.key;
-            member.found = store.find_now(lanes.of(key.hash), state, member.table, key);
+            member.found = store.find_now(lanes.of(key.hash), writing, member.table, key)?;
         }
-        member.is_known()
-    })
+        if !member.is_known() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Returns the hashes of the keys of all members.

@@ -79,8 +79,7 @@ impl Store {
     /// Takes a tombstone out of the index, whose key has been entered. False when it is gone.
     pub(crate) fn remove_tombstone(&self, table: TableId, key: HashedKey<'_>, at: Address) -> bool {
         let mut lanes = self.lanes.lock(key.hash);
-        let mut state = self.log.state();
-        state.copies.end_deleting(at);
+        self.log.writing().part().shared.get().copies.end_deleting(at);
         self.index.remove(lanes.of(key.hash), table, key, at)
     }
 }

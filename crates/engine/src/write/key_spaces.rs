@@ -57,7 +57,7 @@ impl Store {
             }
         });
         self.log.windows.forget_table(table);
-        self.log.state().uncount_table(table);
+        self.log.whole().uncount_table(table);
         self.spaces.set(next, false);
         self.wake_cleaner_when_low();
         Ok(())

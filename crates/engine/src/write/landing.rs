@@ -167,7 +167,7 @@ impl Store {
         if landing.members.len() > 1
             && let Some((_, first)) = landing.kept().next()
         {
-            self.log.end_batch(&mut self.log.state(), first.address);
+            self.log.end_batch(first.address);
         }
         Ok(landed?)
     }

@@ -2,7 +2,7 @@
 //! values reuse that memory while it is in the processor's cache.
 
 use crate::format::page_view::PageView;
-use crate::log::{Log, State};
+use crate::log::{Log, Part};
 use crate::read::look_up::Found;
 
 /// Shorter values are not worth reading their pages.
@@ -12,19 +12,27 @@ impl Log {
     /// Releases the value of a record that was replaced for good. A value stays until its extent is
     /// reset if a reader may still need it, its page is being programmed, or it lies on several
     /// pages.
-    pub(crate) fn release(&self, state: &mut State, found: &Found) {
+    pub(crate) fn release(&self, part: &mut Part<'_, '_>, found: &Found) {
         let (at, value_len) = (self.page_id(found.address), found.header.value_len);
         let is_whole = self.layout.fits_page(found.header.len, value_len);
-        let is_worth = self.media.as_memory().is_some() && value_len >= VALUE_BYTES_MIN && is_whole;
-        let extent = state.extents.get(at.extent);
-        if !is_worth || extent.is_pinned() || extent.is_victim() {
+        let is_worth = value_len >= VALUE_BYTES_MIN
+            && is_whole
+            && self.media.as_memory().is_some()
+            && self.has_one_writer();
+        if !is_worth {
+            return;
+        }
+        let extent = part.shared.get().extents.get(at.extent);
+        // The pins of the only writer, and those that were counted before, are all.
+        let pins = i64::from(extent.pins()) + i64::from(part.writer.tally.of(at.extent).pins);
+        if pins > 0 || extent.is_victim() {
             return;
         }
         let offset = self.layout.offset(found.address);
-        let mut open = state.frontiers.iter_mut();
+        let mut open = part.writer.frontiers.iter_mut();
         if let Some(open) = open.find(|open| (open.extent, open.page()) == (at.extent, at.page)) {
             open.builder.release(offset);
-        } else if state.unlanded.get(found.address.page()).is_none() {
+        } else if part.writer.unlanded.get(found.address.page()).is_none() {
             self.release_landed(found, offset);
         }
     }

@@ -3,7 +3,7 @@
 use crate::ack::Ack;
 use crate::error::Error;
 use crate::format::record::Kind;
-use crate::log::State;
+use crate::log::Whole;
 use crate::store::Store;
 use clock::{Rank, Stage};
 
@@ -28,11 +28,11 @@ impl Store {
 
     /// Returns whether the log has no extent for a record of this kind.
     fn is_short_of_room(&self, kind: Kind) -> bool {
-        self.lacks_room(&self.log.state(), kind)
+        self.lacks_room(&mut self.log.whole(), kind)
     }
 
-    fn lacks_room(&self, state: &State, kind: Kind) -> bool {
-        self.log.shortage(state, Ack::Program, kind, 0).is_some()
+    fn lacks_room(&self, state: &mut Whole<'_>, kind: Kind) -> bool {
+        self.log.shortage(state.writing(), Ack::Program, kind, 0).is_some()
     }
 
     /// Returns a turn for the free space.
@@ -49,8 +49,8 @@ impl Store {
         was_there: bool,
     ) -> Result<(), Error> {
         let is_queued = {
-            let state = self.log.state();
-            self.cleaner.queue(was_there, self.lacks_room(&state, kind))
+            let mut state = self.log.whole();
+            self.cleaner.queue(was_there, self.lacks_room(&mut state, kind))
         };
         if !is_queued {
             return Ok(());
@@ -67,7 +67,7 @@ impl Store {
     /// clean.
     pub(crate) async fn cleaner_drops_expired(&self) -> Result<(), Error> {
         let is_queued = {
-            let state = self.log.state();
+            let state = self.log.whole();
             let is_any = self.expired_victim(&state).is_some();
             self.cleaner.queue_for_expired(is_any)
         };

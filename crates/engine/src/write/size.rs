@@ -5,7 +5,7 @@ use crate::format::layout::SUMMARY_ENTRY_BYTES;
 use crate::format::page_builder::PageBuilder;
 use crate::format::record::Kind;
 use crate::format::summary::{Summary, summary_numbers};
-use crate::log::{Log, NoRoom, State, reserve};
+use crate::log::{Log, NoRoom, Part, Writer, reserve};
 use crate::write::change::{Change, Effect};
 use base::Buf;
 use media::Stream;
@@ -76,22 +76,23 @@ impl Log {
     /// Makes room for a host's batch in one extent, with no other records between its own.
     pub(crate) fn make_room_for(
         self: &Arc<Self>,
-        state: &mut State,
+        part: &mut Part<'_, '_>,
         size: Size,
     ) -> Result<(), NoRoom> {
-        if state.frontiers.of(Stream::Host).is_some() && !self.has_room_for(state, size) {
-            self.seal(state, Stream::Host);
+        let is_open = part.writer.frontiers.of(Stream::Host).is_some();
+        if is_open && !self.has_room_for(part.writer, size) {
+            self.seal(part, Stream::Host);
         }
-        if state.frontiers.of(Stream::Host).is_none() {
-            self.open_extent(state, Stream::Host, reserve(Stream::Host, size.kind))?;
+        if part.writer.frontiers.of(Stream::Host).is_none() {
+            self.open_extent(part, Stream::Host, reserve(Stream::Host, size.kind))?;
         }
-        assert!(self.has_room_for(state, size), "an empty extent has room for any batch");
+        assert!(self.has_room_for(part.writer, size), "an empty extent has room for any batch");
         Ok(())
     }
 
     /// Returns true when the open extent of hosts takes the batch and then still its summary.
-    fn has_room_for(&self, state: &State, size: Size) -> bool {
-        let Some(frontier) = state.frontiers.of(Stream::Host) else { return false };
+    fn has_room_for(&self, writer: &Writer, size: Size) -> bool {
+        let Some(frontier) = writer.frontiers.of(Stream::Host) else { return false };
         let open = frontier.builder.numbers().max(self.layout.shared_numbers());
         let next = self.layout.aligned(self.layout.aligned(frontier.page()) + open);
         self.fits_from(next, frontier.summary.bytes(), size)

@@ -14,7 +14,7 @@ use crate::format::record::header_len;
 use crate::hashed_key::HashedKey;
 use crate::key_space::TableId;
 use crate::lane::Lane;
-use crate::log::{Appended, CountedValue, LateState, Log, State};
+use crate::log::{Appended, CountedValue, LateWhole, Log, Part, State};
 use crate::read::look_up::{Found, Look, Visits};
 use crate::store::Store;
 use clock::{Class, UnixMillis};
@@ -48,12 +48,13 @@ pub(crate) struct Revocable {
 
 impl Drop for Revocable {
     fn drop(&mut self) {
-        let mut state = self.log.state();
-        state.extents.get(self.extent).end_revocable();
-        self.log.note_decision(&mut state);
-        state.unpin(self.extent);
+        let mut writing = self.log.writing();
+        let mut part = writing.part();
+        part.writer.tally.of(self.extent).revocable -= 1;
+        self.log.note_decision(&mut part);
+        part.unpin(self.extent);
         if let Some(replaced) = self.replaced {
-            state.unpin(replaced);
+            part.unpin(replaced);
         }
     }
 }
@@ -63,7 +64,7 @@ impl Store {
     /// `None` if the record never has to be undone.
     pub(crate) fn revocable(
         &self,
-        state: &mut State,
+        part: &mut Part<'_, '_>,
         appended: &Appended,
         found: Option<&Found>,
     ) -> Option<Revocable> {
@@ -72,8 +73,8 @@ impl Store {
         }
         let extent = self.log.page_id(appended.address).extent;
         let replaced = found.map(|found| self.log.page_id(found.address).extent);
-        state.extents.get(extent).begin_revocable();
-        [extent].into_iter().chain(replaced).for_each(|id| state.extents.get(id).pin());
+        part.writer.tally.of(extent).revocable += 1;
+        [extent].into_iter().chain(replaced).for_each(|id| part.pin(id));
         Some(Revocable { log: self.log.clone(), extent, replaced })
     }
 
@@ -89,7 +90,7 @@ impl Store {
             }
             drop(entry);
             if self.is_decided(table, key).await {
-                return self.uncount_failed_tombstone(&mut self.log.state(), failed);
+                return self.uncount_failed_tombstone(&mut self.log.whole(), failed);
             }
             self.log.decision_after(seen).await;
         }
@@ -109,7 +110,7 @@ impl Store {
         let Failed { table, key, at, value } = failed;
         let mut lanes = self.lanes.lock(key.hash);
         let lane = lanes.of(key.hash);
-        let mut state = self.log.state();
+        let mut state = self.log.whole();
         // A tombstone that has landed is out of the index again.
         let is_needed =
             |found: &&Found| found.is_value() || state.copies.is_deleting(found.address);
@@ -147,7 +148,7 @@ impl Store {
         {
             return false;
         }
-        let unknown = |_: &mut Lane, _: &mut LateState<'_>, _| None::<Look<()>>;
+        let unknown = |_: &mut Lane, _: &mut LateWhole<'_>, _| None::<Look<()>>;
         let mut visits = Visits::new();
         self.begin_look_up(table, key, unknown, &mut visits).await;
         for visit in visits {
@@ -161,7 +162,7 @@ impl Store {
     /// Returns false for a record of which a page did not land.
     async fn has_landed(self: &Arc<Self>, address: Address) -> bool {
         let at = self.log.page_id(address);
-        if self.log.state().extents.get(at.extent).holes().contains(&at.page) {
+        if self.log.whole().extents.get(at.extent).holes().contains(&at.page) {
             return false;
         }
         let records = self.records_on(at, Class::HostRead).await.unwrap_or_default();

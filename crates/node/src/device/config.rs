@@ -115,6 +115,7 @@ pub(super) fn store(
         headers_bytes: 0,
         cache_bytes: 0,
         saves_buffer: saves_buffer(profile, &media.shape(), nand.may_fail()),
+        reactors: 1,
         group: shared.group,
         seed: shared.seed,
     }

@@ -53,7 +53,7 @@ pub(super) fn deal(
     resp: Vec<RespListeners>,
     tell: &Sender<String>,
 ) -> Vec<DeviceSetPlan> {
-    let ServerConfig { devices, subsystems, rules, .. } = config;
+    let ServerConfig { devices, subsystems, rules, reactors, .. } = config;
     let has_warned = Arc::<AtomicBool>::default();
     let mut plans: Vec<DeviceSetPlan> = (0..count)
         .map(|device_set| {
@@ -72,7 +72,8 @@ pub(super) fn deal(
         })
         .collect();
     for (place, device) in devices.into_iter().enumerate() {
-        plans[place % count].devices.push((place, device));
+        let served = device.served.used_by(reactors.get().into());
+        plans[place % count].devices.push((place, ServedDevice { served, ..device }));
     }
     for gate in resp {
         plans[gate.device % count].resp.push(gate);

@@ -127,6 +127,14 @@ impl Served {
         }
     }
 
+    /// Returns the drive as one that so many reactors use, if it is on a disk.
+    pub(super) fn used_by(mut self, reactors: u32) -> Self {
+        if let Self::Disk { options, .. } = &mut self {
+            options.reactors = reactors;
+        }
+        self
+    }
+
     /// Returns why the device cannot be made with `seed`, if it is an emulated one.
     pub fn check(&self, seed: u64) -> Result<(), DeviceError> {
         match self {

@@ -1,7 +1,7 @@
 //! Resources, parking, joining and the account of time, against closed forms.
 
 use base::Nanos;
-use clock::{Class, Group, Rank, Resource, Section, Stage, Stages};
+use clock::{Class, Group, Order, Rank, Resource, Section, Stage, Stages};
 use reactor::Reactor;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -251,7 +251,7 @@ fn dropping_a_reactor_drops_its_tasks_where_they_stand() {
 fn a_task_that_waits_in_a_section_panics() {
     Reactor::new(None).run(async {
         let locks = [Mutex::new(())];
-        let _section = Section::one(&locks, 0);
+        let _section = Section::one(Order::Lane, &locks, 0);
         clock::sleep(Nanos(1), Stage::Batch).await;
     });
 }

@@ -41,6 +41,7 @@ pub(crate) async fn door_that(ack: Ack) -> Door {
         headers_bytes: 0,
         cache_bytes: 0,
         saves_buffer: true,
+        reactors: 1,
         group: Group::new(),
         seed: 1,
     };

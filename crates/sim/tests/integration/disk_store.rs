@@ -7,7 +7,7 @@ use drive::{Durability, Format};
 use engine::{Error, KeySpaceId, Store, Write};
 use media::BlocksShape;
 use node::{DiskDrive, DiskOptions};
-use reactor::Reactor;
+use reactor::{PeerGroup, Reactor};
 use sim::{DiskConditions, DiskFaults, Left, SimDisk};
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -161,6 +161,7 @@ const EVERY_SECOND: DiskOptions = DiskOptions {
     checkpoint_bytes: node::CHECKPOINT_BYTES,
     scrub_rate: 0,
     cache_bytes: 0,
+    reactors: 1,
 };
 
 /// A disk that has lost its power as a change of this number of a checkpoint began, of values that
@@ -208,4 +209,42 @@ fn a_checkpoint_outlives_no_page_that_it_names() {
             });
         }
     }
+}
+
+/// One of two reactors has stored much more, so its numbers are far ahead.
+#[test]
+fn of_two_reactors_that_store_a_key_the_later_one_is_found_after_a_loss_of_power() {
+    let disk = Arc::new(Reactor::new(None).run(formatted(4_096)));
+    let mut reactors = PeerGroup::new(2, 1, None);
+    let (places, used) = (reactors.places(), disk.clone());
+    reactors.run(async move {
+        let options = DiskOptions { reactors: 2, ..EVERY_SECOND };
+        let drive = DiskDrive::open(used, options).await.expect("nothing fails");
+        let store = drive.store().clone();
+        let elsewhere = async |number: usize, value: Buf| {
+            let (store, done) = (store.clone(), Rc::new(Cell::new(false)));
+            let stored = done.clone();
+            places.spawn(1, async move {
+                let key = key(number);
+                let put = store.put(SPACE, &key, &value, Write::default(), store.announce()).await;
+                put.expect("there is room");
+                stored.set(true);
+            });
+            while !done.get() {
+                clock::sleep(Nanos(1), Stage::Queue).await;
+            }
+        };
+        elsewhere(1_000, value(1)).await;
+        for _ in 0..100 {
+            put(&store, 0).await.expect("there is room");
+        }
+        elsewhere(0, value(7)).await;
+        store.flush().await.expect("nothing fails");
+    });
+    let after = Arc::new(disk.cut(Left::Nothing, DiskFaults::default(), 1));
+    Reactor::new(None).run(async {
+        let drive = DiskDrive::open(after, EVERY_SECOND).await.expect("nothing fails");
+        let found = drive.store().get(SPACE, &key(0)).await.expect("it was flushed");
+        assert_eq!(found.bytes(), value(7).bytes());
+    });
 }

@@ -250,6 +250,7 @@ impl Run {
             headers_bytes: [0, 20_000][self.below(2)],
             cache_bytes: [0, 20_000][self.below(2)],
             saves_buffer: true,
+            reactors: 1,
             group: clock::Group::new(),
             seed: self.rng.next_u64(),
         }

@@ -139,7 +139,7 @@ async fn open_and_work(
     helpers: Vec<Sender<Arc<Store>>>,
     shared: Arc<Shared>,
 ) -> u64 {
-    let options = DiskOptions { durability, ..DiskOptions::default() };
+    let options = DiskOptions { durability, reactors: 4, ..DiskOptions::default() };
     let drive = DiskDrive::open(blocks, options).await.expect("it is new");
     for helper in helpers {
         helper.send(drive.store().clone()).expect("the thread is there");

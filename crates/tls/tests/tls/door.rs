@@ -33,6 +33,7 @@ async fn door() -> Rc<Door> {
         headers_bytes: 0,
         cache_bytes: 0,
         saves_buffer: true,
+        reactors: 1,
         group: Group::new(),
         seed: 1,
     };

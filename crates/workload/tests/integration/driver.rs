@@ -76,6 +76,7 @@ async fn device_on(
         headers_bytes: 0,
         cache_bytes: 0,
         saves_buffer: true,
+        reactors: 1,
         group,
         seed: 1,
     };

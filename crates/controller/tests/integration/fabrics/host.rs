@@ -229,6 +229,7 @@ pub(crate) async fn store(group: Group, medium: Arc<dyn Media>, ack: Ack) -> Arc
         headers_bytes: 0,
         cache_bytes: 0,
         saves_buffer: true,
+        reactors: 1,
         group,
         seed: 1,
     };

@@ -181,7 +181,7 @@ async fn is_of(store: &Arc<Store>, at: Address, other: &Record) -> bool {
 impl Store {
     /// Returns the extents of records.
     pub(super) fn extents_of_records(&self) -> Vec<ExtentId> {
-        let state = self.log.state();
+        let state = self.log.whole();
         let extents = state.extents.iter();
         let records = extents.filter(|(_, extent)| extent.label.stream != Stream::Index);
         records.map(|(id, _)| id).collect()

@@ -20,7 +20,7 @@ impl Store {
         scan: &mut Scan,
     ) -> Option<Vec<Replay>> {
         // A scan finds more dead records, which the cleaner needs when no extent is free.
-        if !self.index.can_checkpoint() || self.log.free_extents(&self.log.state()) == 0 {
+        if !self.index.can_checkpoint() || self.log.free_extents(&self.log.whole()) == 0 {
             return None;
         }
         let (at, root) = self.tables.newest_root(found).await?;
@@ -52,13 +52,13 @@ impl Store {
             .filter(|replay| !unfinished.clone().any(|(id, _)| *id == replay.extent))
             .collect();
         for (id, _) in unfinished.by_ref() {
-            self.log.state().forget(*id);
+            self.log.whole().forget(*id);
             self.log.erase(*id, clock::Class::HostRead).await;
         }
         self.tables.while_opening(|entered| entered.has_checkpoint = true);
         if self.keeps_tables {
             for id in kept.keys() {
-                if self.log.state().extents.get(*id).summary().is_none() {
+                if self.log.whole().extents.get(*id).summary().is_none() {
                     self.listing(Replay { extent: *id, from: 0 }).await;
                 }
             }
@@ -67,7 +67,7 @@ impl Store {
         image.deleting.retain(|(_, _, address)| survivors.has(*address));
         image.deleted.retain(|(_, _, address)| survivors.has(*address));
         for (table, key, address) in &image.deleting {
-            self.log.state().copies.begin_deleting(*address, *table, key.clone());
+            self.log.whole().copies.begin_deleting(*address, *table, key.clone());
         }
         self.bring_back(&image).await;
         self.scrubber.go_on_at(image.scrubbed);
@@ -85,7 +85,7 @@ impl Store {
             if matches!(self.find(*table, key).await, Ok(None)) {
                 let mut lanes = self.lanes.lock(key.hash);
                 self.index.insert(lanes.of(key.hash), *table, key, *address);
-                self.log.state().copies.begin_deleting(*address, *table, key.key.clone());
+                self.log.whole().copies.begin_deleting(*address, *table, key.key.clone());
             }
         }
     }
@@ -93,7 +93,7 @@ impl Store {
     /// Takes over what the checkpoint knows of the extents in `kept`. Returns where there may be
     /// more: in other extents, and in those of `kept` that were not full.
     fn adopt(&self, found: &[ExtentInfo], kept: &BTreeMap<ExtentId, &ExtentImage>) -> Vec<Replay> {
-        let mut state = self.log.state();
+        let mut state = self.log.whole();
         let state = &mut *state;
         let mut replays = Vec::new();
         for info in found.iter().filter(|info| info.label.stream != Stream::Index) {

@@ -26,6 +26,7 @@ fn config(capacity_bytes: u64, index: MakeIndex, keys_max: u64) -> Config {
         headers_bytes: 0,
         cache_bytes: 0,
         saves_buffer: true,
+        reactors: 1,
         group: clock::Group::new(),
         seed: 1,
     }

@@ -70,6 +70,7 @@ impl Plan {
             headers_bytes: 0,
             cache_bytes: 0,
             saves_buffer: true,
+            reactors: 1,
             group: clock::Group::new(),
             seed: self.seed,
         }

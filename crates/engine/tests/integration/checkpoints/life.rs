@@ -76,6 +76,7 @@ pub(crate) fn config(rng: &mut Rng, shape: &Shape) -> Config {
         headers_bytes: 0,
         cache_bytes: 0,
         saves_buffer: true,
+        reactors: 1,
         group: clock::Group::new(),
         seed: rng.next_u64(),
     }

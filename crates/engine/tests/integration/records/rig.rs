@@ -37,6 +37,7 @@ pub(crate) fn config(shape: Shape, ack: Ack) -> Config {
         headers_bytes: 0,
         cache_bytes: 0,
         saves_buffer: true,
+        reactors: 1,
         group: clock::Group::new(),
         seed: 1,
     }

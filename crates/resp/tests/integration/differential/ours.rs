@@ -67,6 +67,7 @@ async fn store(media: Arc<dyn Media>, seed: u64, ack: Ack) -> Arc<Store> {
         headers_bytes: 0,
         cache_bytes: 0,
         saves_buffer: true,
+        reactors: 1,
         group: Group::new(),
         seed,
     };

@@ -1,0 +1,68 @@
+//! Changes of an extent's counts, until they are added to them.
+
+use crate::key_space::TableId;
+use base::limits::KEY_BYTES_INLINE;
+use clock::UnixMillis;
+use smallvec::SmallVec;
+
+/// A change of the counts of an extent.
+#[derive(Debug, Default)]
+pub(crate) struct Counted {
+    pub(crate) is_changed: bool,
+    pub(crate) pins: i32,
+    pub(crate) revocable: i32,
+    pub(crate) in_flight: i32,
+    pub(crate) values: SmallVec<[(TableId, Change); 1]>,
+    pub(crate) tombstones: Change,
+    /// When the first of the values that were added expires.
+    pub(crate) expires_first: Option<UnixMillis>,
+}
+
+/// A change of a count of live records.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Change {
+    pub(crate) records: i64,
+    pub(crate) bytes: i64,
+    pub(crate) long_keys: i64,
+}
+
+impl Change {
+    fn add_all(&mut self, other: Self) {
+        self.records += other.records;
+        self.bytes += other.bytes;
+        self.long_keys += other.long_keys;
+    }
+
+    /// Adds `sign` times a value of `bytes`, whose key has `key_len` bytes.
+    #[inline]
+    pub(crate) fn add(&mut self, sign: i64, key_len: usize, bytes: u64) {
+        self.records += sign;
+        self.bytes += sign * bytes.cast_signed();
+        self.long_keys += sign * i64::from(key_len > KEY_BYTES_INLINE);
+    }
+}
+
+impl Counted {
+    /// Adds another change.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.pins += other.pins;
+        self.revocable += other.revocable;
+        self.in_flight += other.in_flight;
+        for (table, change) in &other.values {
+            self.values_of(*table).add_all(*change);
+        }
+        self.tombstones.add_all(other.tombstones);
+        let dates = [self.expires_first, other.expires_first].into_iter().flatten();
+        self.expires_first = dates.min();
+    }
+
+    /// Returns the change of the live values of `table`.
+    #[inline]
+    pub(crate) fn values_of(&mut self, table: TableId) -> &mut Change {
+        let at = self.values.iter().position(|(id, _)| *id == table).unwrap_or_else(|| {
+            self.values.push((table, Change::default()));
+            self.values.len() - 1
+        });
+        &mut self.values[at].1
+    }
+}

@@ -1,0 +1,100 @@
+//! What a writer has counted since all writers were last locked together.
+
+use super::cleaning_due::CleaningDue;
+use super::live_counts::LiveCounts;
+use super::state::{CountedValue, counted_date};
+use crate::extent::{Counted, Extents};
+use media::ExtentId;
+
+/// The counts that a writer has changed, of any extent. They are added to the extents under the
+/// locks of all writers, so each writer counts behind its own lock alone.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    /// By extent.
+    counts: Vec<Counted>,
+    /// The extents whose counts have changed.
+    changed: Vec<ExtentId>,
+    /// Values with a date of expiry that began to live, or ended.
+    dated: Vec<(CountedValue, bool)>,
+}
+
+impl Tally {
+    /// Returns the change of an extent's counts.
+    #[inline]
+    pub(crate) fn of(&mut self, id: ExtentId) -> &mut Counted {
+        let at = id.0 as usize;
+        if self.counts.len() <= at {
+            self.counts.resize_with(at + 1, Counted::default);
+        }
+        let counted = &mut self.counts[at];
+        if !counted.is_changed {
+            counted.is_changed = true;
+            self.changed.push(id);
+        }
+        counted
+    }
+
+    /// Counts a new live value.
+    #[inline]
+    pub(crate) fn add_value(&mut self, value: CountedValue) {
+        self.count(value, 1);
+    }
+
+    /// Counts a live value as dead.
+    #[inline]
+    pub(crate) fn remove_value(&mut self, value: CountedValue) {
+        self.count(value, -1);
+    }
+
+    #[inline]
+    fn count(&mut self, value: CountedValue, sign: i64) {
+        let CountedValue { extent, table, key_len, bytes, .. } = value;
+        self.of(extent).values_of(table).add(sign, key_len, bytes);
+        if value.expires.is_some() {
+            self.dated.push((value, sign > 0));
+        }
+    }
+
+    /// Counts a new tombstone of `bytes`.
+    pub(crate) fn add_tombstone(&mut self, extent: ExtentId, bytes: u64) {
+        self.of(extent).tombstones.add(1, 0, bytes);
+    }
+
+    /// Takes over what another writer has counted.
+    pub(crate) fn take(&mut self, other: &mut Self) {
+        for id in other.changed.drain(..) {
+            let change = std::mem::take(&mut other.counts[id.0 as usize]);
+            self.of(id).add(&change);
+        }
+        self.dated.append(&mut other.dated);
+    }
+
+    /// Adds all changes to the counts of the extents and to their sums, and forgets them.
+    pub(crate) fn settle(
+        &mut self,
+        extents: &mut Extents,
+        live: &mut LiveCounts,
+        due: &mut CleaningDue,
+    ) {
+        for id in self.changed.drain(..) {
+            let change = std::mem::take(&mut self.counts[id.0 as usize]);
+            let extent = extents.get(id);
+            extent.settle(&change);
+            live.settle(&change);
+            due.note_dead_value(extent);
+        }
+        // Outside of a reactor there is no time to compare the dates with.
+        let dated = if clock::is_installed() { self.dated.len() } else { 0 };
+        let dated: Vec<_> = self.dated.drain(..dated).collect();
+        // A value may be dead by one writer before it lives by another.
+        for are_new in [true, false] {
+            for (value, _) in dated.iter().filter(|(_, is_new)| *is_new == are_new) {
+                match counted_date(extents.get(value.extent), *value) {
+                    Some(date) if are_new => live.expiring.add(value.table, date),
+                    Some(date) => live.expiring.remove(value.table, date),
+                    None => {}
+                }
+            }
+        }
+    }
+}
