@@ -98,6 +98,8 @@ impl Log {
         for (id, extent) in extents.iter() {
             settled.set(id, extent.pages());
         }
+        let mount = sequence.mount();
+        let has_given_up = extents.iter().any(|(_, extent)| extent.gave_up_in(mount));
         let state = State::new(extents, sequence, shares_space);
         Self {
             shape,
@@ -114,7 +116,7 @@ impl Log {
             is_decision_awaited: AtomicBool::new(false),
             written_since: AtomicU64::new(0),
             is_cleaning_due: state.cleaning.is_any(),
-            has_given_up: AtomicBool::new(false),
+            has_given_up: AtomicBool::new(has_given_up),
             writers: vec![Mutex::new(Writer::new(0, sequence, shape.pages_per_extent))],
             state: Lock::new(Order::Log, state),
         }
@@ -125,6 +127,8 @@ impl Log {
     pub(crate) fn prepare(&mut self, capacity_bytes: u64, reactors: u32, spare: u32) {
         self.capacity_bytes = capacity_bytes;
         let sequence = self.whole().sequence;
+        // A buffer that hosts are answered from is one.
+        let reactors = if self.answers_early { 1 } else { reactors };
         let may_be_open = 1 + spare.saturating_sub(SPARE_EXTENTS_MIN);
         let writers = reactors.min(may_be_open).clamp(1, WRITERS_MAX);
         let pages = self.shape.pages_per_extent;

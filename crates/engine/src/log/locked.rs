@@ -2,7 +2,7 @@
 
 use super::copies::Copying;
 use super::writer::Writer;
-use super::{Log, State};
+use super::{CountedValue, Log, State};
 use crate::format::address::PageNumber;
 use crate::format::record::Sequence;
 use crate::write::pending::Pending;
@@ -37,6 +37,32 @@ impl<'l> LateState<'l> {
 pub(crate) struct Part<'a, 'l> {
     pub(crate) writer: &'a mut Writer,
     pub(crate) shared: &'a mut LateState<'l>,
+}
+
+impl Part<'_, '_> {
+    /// Counts a new live value.
+    #[inline]
+    pub(crate) fn count_value(&mut self, value: CountedValue) {
+        self.writer.tally.add_value(value);
+        if value.expires.is_some() {
+            self.shared.get().count_date(value);
+        }
+    }
+
+    /// Adds what the only writer has counted.
+    pub(crate) fn settle_own(&mut self) {
+        let State { extents, live, cleaning, .. } = self.shared.get();
+        self.writer.tally.settle(extents, live, cleaning);
+    }
+
+    /// Counts a live value as dead.
+    #[inline]
+    pub(crate) fn uncount_value(&mut self, value: CountedValue) {
+        self.writer.tally.remove_value(value);
+        if value.expires.is_some() {
+            self.shared.get().uncount_date(value);
+        }
+    }
 }
 
 /// The locks of one writer, or of all and of the state that they share.

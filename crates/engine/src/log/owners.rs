@@ -52,14 +52,14 @@ impl Owners {
     /// Returns how many pages have landed or failed records were undone so far.
     #[inline]
     pub(crate) fn decisions(&self) -> u64 {
-        self.decisions.iter().map(|of| of.0.load(Ordering::Relaxed)).sum()
+        self.decisions.iter().map(|of| of.0.load(Ordering::Acquire)).sum()
     }
 
     /// Counts one. The writer is locked.
     #[inline]
     pub(crate) fn count_decision(&self, writer: usize) {
         let of = &self.decisions[writer].0;
-        of.store(of.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        of.store(of.load(Ordering::Relaxed) + 1, Ordering::Release);
     }
 
     /// Returns the writer of the current task's reactor. Reactors get writers in the order in which

@@ -6,7 +6,7 @@ use super::live_counts::LiveCounts;
 use super::recalls::Recalls;
 use super::sealing::Sealing;
 use super::space::Space;
-use crate::extent::{Extent, Extents};
+use crate::extent::Extents;
 use crate::format::address::Address;
 use crate::format::record::Sequence;
 use crate::key_space::TableId;
@@ -72,8 +72,13 @@ impl State {
     pub(crate) fn count_value(&mut self, value: CountedValue) {
         let CountedValue { extent, table, key_len, bytes, .. } = value;
         self.live.add_value(self.extents.get(extent), table, key_len, bytes);
+        self.count_date(value);
+    }
+
+    /// Counts the date of a new live value, if it has one.
+    pub(crate) fn count_date(&mut self, value: CountedValue) {
         if let Some(date) = self.counted_date(value) {
-            self.live.expiring.add(table, date);
+            self.live.expiring.add(value.table, date);
         }
     }
 
@@ -84,14 +89,20 @@ impl State {
         let extent = self.extents.get(extent);
         self.live.remove_value(extent, table, key_len, bytes);
         self.cleaning.note_dead_value(extent);
+        self.uncount_date(value);
+    }
+
+    /// Takes the date of a value that is dead off, if it has one.
+    pub(crate) fn uncount_date(&mut self, value: CountedValue) {
         if let Some(date) = self.counted_date(value) {
-            self.live.expiring.remove(table, date);
+            self.live.expiring.remove(value.table, date);
         }
     }
 
     /// Returns the value's date, if it has one and the dates of its extent are counted that far.
     fn counted_date(&mut self, value: CountedValue) -> Option<UnixMillis> {
-        counted_date(self.extents.get(value.extent), value)
+        let date = value.expires?;
+        (self.extents.get(value.extent).expiring_until >= Some(value.at)).then_some(date)
     }
 
     /// Counts a new tombstone of `bytes` in `extent`.
@@ -129,11 +140,4 @@ impl State {
         self.space.forget(id, extent.label);
         self.live.remove_extent(&extent);
     }
-}
-
-/// Returns the value's date, if it has one and the dates of its extent are counted that far.
-#[inline]
-pub(crate) fn counted_date(extent: &Extent, value: CountedValue) -> Option<UnixMillis> {
-    let date = value.expires?;
-    (extent.expiring_until >= Some(value.at)).then_some(date)
 }

@@ -2,7 +2,7 @@
 
 use super::cleaning_due::CleaningDue;
 use super::live_counts::LiveCounts;
-use super::state::{CountedValue, counted_date};
+use super::state::CountedValue;
 use crate::extent::{Counted, Extents};
 use media::ExtentId;
 
@@ -14,8 +14,6 @@ pub(crate) struct Tally {
     counts: Vec<Counted>,
     /// The extents whose counts have changed.
     changed: Vec<ExtentId>,
-    /// Values with a date of expiry that began to live, or ended.
-    dated: Vec<(CountedValue, bool)>,
 }
 
 impl Tally {
@@ -50,9 +48,6 @@ impl Tally {
     fn count(&mut self, value: CountedValue, sign: i64) {
         let CountedValue { extent, table, key_len, bytes, .. } = value;
         self.of(extent).values_of(table).add(sign, key_len, bytes);
-        if value.expires.is_some() {
-            self.dated.push((value, sign > 0));
-        }
     }
 
     /// Counts a new tombstone of `bytes`.
@@ -66,7 +61,6 @@ impl Tally {
             let change = std::mem::take(&mut other.counts[id.0 as usize]);
             self.of(id).add(&change);
         }
-        self.dated.append(&mut other.dated);
     }
 
     /// Adds all changes to the counts of the extents and to their sums, and forgets them.
@@ -82,19 +76,6 @@ impl Tally {
             extent.settle(&change);
             live.settle(&change);
             due.note_dead_value(extent);
-        }
-        // Outside of a reactor there is no time to compare the dates with.
-        let dated = if clock::is_installed() { self.dated.len() } else { 0 };
-        let dated: Vec<_> = self.dated.drain(..dated).collect();
-        // A value may be dead by one writer before it lives by another.
-        for are_new in [true, false] {
-            for (value, _) in dated.iter().filter(|(_, is_new)| *is_new == are_new) {
-                match counted_date(extents.get(value.extent), *value) {
-                    Some(date) if are_new => live.expiring.add(value.table, date),
-                    Some(date) => live.expiring.remove(value.table, date),
-                    None => {}
-                }
-            }
         }
     }
 }

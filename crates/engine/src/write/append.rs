@@ -208,6 +208,10 @@ impl Log {
         stream: Stream,
         reserved: u32,
     ) -> Result<(), NoRoom> {
+        if self.has_one_writer() {
+            // It sees now which extents are dead.
+            part.settle_own();
+        }
         let state = part.shared.get();
         let free = match stream {
             // Table pages use the extents kept for them.

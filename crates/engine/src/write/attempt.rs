@@ -402,9 +402,12 @@ impl<'a, 'k> Attempt<'a, 'k> {
             }
             records += 1;
             member.measure(store)?;
-            old += member.bytes_replaced;
             // The store's own records are few, and deleting a key space makes room.
-            if member.change.kind() == Kind::Value && member.table != TableId::STORE {
+            if member.table == TableId::STORE {
+                continue;
+            }
+            old += member.bytes_replaced;
+            if member.change.kind() == Kind::Value {
                 new += member.bytes;
             }
         }
@@ -489,7 +492,7 @@ impl Member<'_> {
         } else {
             let (at, bytes, expires) = (at.address, self.bytes, record.expires);
             let value = CountedValue { extent, at, table, key_len, bytes, expires };
-            part.writer.tally.add_value(value);
+            part.count_value(value);
         }
         let revocable = store.revocable(part, &at, self.record());
         self.kept = Some(Kept { at, revocable });
@@ -497,7 +500,7 @@ impl Member<'_> {
         let (extent, at) = (log.page_id(found.address).extent, found.address);
         let (bytes, expires) = (self.bytes_replaced, found.header.expires);
         let value = CountedValue { extent, at, table, key_len, bytes, expires };
-        part.writer.tally.remove_value(value);
+        part.uncount_value(value);
         if store.config.ack != Ack::Program && store.config.saves_buffer {
             log.release(part, found);
         }

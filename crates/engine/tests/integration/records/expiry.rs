@@ -314,3 +314,18 @@ fn keys_that_have_expired_are_not_counted() {
         });
     }
 }
+
+/// Each is counted as it is stored, not when a caller next asks for the counts.
+#[test]
+fn values_that_expire_before_the_counts_are_asked_for_are_counted_as_expired() {
+    let medium = Arc::new(Wary::new(SMALL));
+    Reactor::new(None).run(async {
+        let store = format(&medium, Ack::Program).await;
+        for number in 0..5 {
+            store_for(&store, number, &value(200, number), 10).await;
+        }
+        pass(1_000).await;
+        check_dates(&store, &Dates::new(), "expired");
+        assert_eq!(store.expired_since_opening(), 5);
+    });
+}
