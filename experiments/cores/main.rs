@@ -31,7 +31,9 @@ fn main() -> ExitCode {
             loads.push(Load { kind, keys, operations, value_bytes: 64, is_on_blocks: false });
         }
         let (keys, operations) = ON_BLOCKS;
-        loads.push(Load { kind, keys, operations, value_bytes: 8 << 10, is_on_blocks: true });
+        for value_bytes in [64, 8 << 10] {
+            loads.push(Load { kind, keys, operations, value_bytes, is_on_blocks: true });
+        }
     }
     println!("thousands of operations a second, medians of {rounds} rounds:");
     println!("{:<34} {:>10} {:>12} {:>6}", "", "1 reactor", "", "ratio");

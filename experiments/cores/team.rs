@@ -35,7 +35,7 @@ enum Held {
 }
 
 impl Held {
-    async fn open(load: &Load) -> Self {
+    async fn open(load: &Load, reactors: usize) -> Self {
         if !load.is_on_blocks {
             let drive = MemoryDrive::format(MemoryKind::Kv, MEMORY_BYTES, 1).await;
             return Self::Memory(drive.expect("it has some extents"));
@@ -45,7 +45,9 @@ impl Held {
         let blocks = Arc::new(MemoryBlocks::new(shape));
         let format = Format { id: [1; 16], secret: [2; 16], extent_bytes: None };
         DiskDrive::format(blocks.clone(), format).await.expect("the blocks are many enough");
-        let options = DiskOptions { durability: Durability::Capacitor, ..DiskOptions::default() };
+        let reactors = u32::try_from(reactors).expect("a few");
+        let durability = Durability::Capacitor;
+        let options = DiskOptions { durability, reactors, ..DiskOptions::default() };
         Self::Drive(DiskDrive::open(blocks, options).await.expect("the drive is new"))
     }
 
@@ -88,7 +90,7 @@ pub(crate) fn rate(load: Load, reactors: usize) -> f64 {
 }
 
 async fn lead(senders: Vec<Sender<Arc<Store>>>, team: &Arc<Team>, tasks: u64) -> f64 {
-    let held = Held::open(&team.load).await;
+    let held = Held::open(&team.load, team.reactors).await;
     team.load.fill(held.store()).await;
     for sender in senders {
         sender.send(held.store().clone()).expect("the thread is there");
