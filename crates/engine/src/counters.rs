@@ -46,19 +46,18 @@ fn add_shared(counter: &AtomicU64, more: u64) {
     counter.fetch_add(more, Ordering::Relaxed);
 }
 
-/// Adds to a counter that one task adds to, or the holder of the lock of the log's state. Others
-/// only read it.
+/// Adds to a counter that one task adds to, or the holder of a writer's lock. Others only read it.
 #[inline]
 fn add(counter: &AtomicU64, more: u64) {
     counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
 }
 
 /// The counters behind [`Counts`].
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Counters {
-    host_bytes: AtomicU64,
+    /// By writer of the log.
+    written: Vec<Written>,
     retrieved_bytes: AtomicU64,
-    dropped_bytes: AtomicU64,
     lookup_page_reads: AtomicU64,
     retrieve_page_reads: AtomicU64,
     victims: AtomicU64,
@@ -66,7 +65,34 @@ pub(crate) struct Counters {
     gc_page_reads: AtomicU64,
 }
 
+/// What a writer of the log has written. It changes under the lock of the writer.
+// A line of the processor's cache is fetched with its neighbour.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Written {
+    host_bytes: AtomicU64,
+    dropped_bytes: AtomicU64,
+}
+
 impl Counters {
+    /// For a log with so many writers.
+    pub(crate) fn new(writers: usize) -> Self {
+        Self {
+            written: (0..writers).map(|_| Written::default()).collect(),
+            retrieved_bytes: AtomicU64::new(0),
+            lookup_page_reads: AtomicU64::new(0),
+            retrieve_page_reads: AtomicU64::new(0),
+            victims: AtomicU64::new(0),
+            records_moved: AtomicU64::new(0),
+            gc_page_reads: AtomicU64::new(0),
+        }
+    }
+
+    /// Returns the sum over all writers.
+    fn of_writers(&self, counter: impl Fn(&Written) -> &AtomicU64) -> u64 {
+        self.written.iter().map(|written| counter(written).load(Ordering::Relaxed)).sum()
+    }
+
     #[inline]
     pub(crate) fn count_lookup_read(&self) {
         add_shared(&self.lookup_page_reads, 1);
@@ -77,8 +103,10 @@ impl Counters {
         add_shared(&self.retrieve_page_reads, 1);
     }
 
-    pub(crate) fn count_host_bytes(&self, bytes: u64) {
-        add(&self.host_bytes, bytes);
+    /// The writer of this number is locked.
+    #[inline]
+    pub(crate) fn count_host_bytes(&self, writer: usize, bytes: u64) {
+        add(&self.written[writer].host_bytes, bytes);
     }
 
     #[inline]
@@ -86,8 +114,10 @@ impl Counters {
         add_shared(&self.retrieved_bytes, bytes.into());
     }
 
-    pub(crate) fn count_dropped_bytes(&self, bytes: u64) {
-        add(&self.dropped_bytes, bytes);
+    /// The writer of this number is locked.
+    #[inline]
+    pub(crate) fn count_dropped_bytes(&self, writer: usize, bytes: u64) {
+        add(&self.written[writer].dropped_bytes, bytes);
     }
 
     pub(crate) fn count_gc_reads(&self, pages: u64) {
@@ -106,7 +136,7 @@ impl Counters {
     pub(crate) fn traffic(&self) -> Traffic {
         Traffic {
             read_bytes: self.retrieved_bytes.load(Ordering::Relaxed),
-            written_bytes: self.host_bytes.load(Ordering::Relaxed),
+            written_bytes: self.of_writers(|written| &written.host_bytes),
         }
     }
 
@@ -114,8 +144,8 @@ impl Counters {
     pub(crate) fn restore(&self, counts: &Counts) {
         let lookup_page_reads = counts.host_page_reads - counts.retrieve_page_reads;
         for (counter, count) in [
-            (&self.host_bytes, counts.host_bytes),
-            (&self.dropped_bytes, counts.dropped_bytes),
+            (&self.written[0].host_bytes, counts.host_bytes),
+            (&self.written[0].dropped_bytes, counts.dropped_bytes),
             (&self.lookup_page_reads, lookup_page_reads),
             (&self.retrieve_page_reads, counts.retrieve_page_reads),
             (&self.victims, counts.victims),
@@ -129,8 +159,8 @@ impl Counters {
     pub(crate) fn counts(&self, padded_pages: u64) -> Counts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Counts {
-            host_bytes: read(&self.host_bytes),
-            dropped_bytes: read(&self.dropped_bytes),
+            host_bytes: self.of_writers(|written| &written.host_bytes),
+            dropped_bytes: self.of_writers(|written| &written.dropped_bytes),
             host_page_reads: read(&self.lookup_page_reads) + read(&self.retrieve_page_reads),
             retrieve_page_reads: read(&self.retrieve_page_reads),
             victims: read(&self.victims),

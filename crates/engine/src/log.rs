@@ -154,8 +154,13 @@ impl Log {
         if self.has_one_writer() { 0 } else { self.owners.own() }
     }
 
+    /// Returns the number of its writers.
+    pub(crate) const fn writers(&self) -> usize {
+        self.writers.len()
+    }
+
     pub(crate) const fn has_one_writer(&self) -> bool {
-        self.writers.len() == 1
+        self.writers() == 1
     }
 
     /// Returns whether there may be work for the cleaner that it has not seen yet.

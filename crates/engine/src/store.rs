@@ -73,6 +73,7 @@ impl Store {
         let spare = u32::try_from(spare).expect("extents are counted in 32 bits");
         log.prepare(config.capacity_bytes, config.reactors, spare);
         let value_bytes_max = log.layout.value_bytes_max(log.shape.extent_bytes());
+        let counters = Counters::new(log.writers());
         let log = log.share();
         let tables = Arc::new(Tables::new(log.clone()));
         index.attach(&tables);
@@ -83,7 +84,7 @@ impl Store {
             lanes,
             config,
             cleaner: Cleaner::new(config.seed, config.group),
-            counters: Counters::default(),
+            counters,
             before: Before::default(),
             spaces: KeySpaces::default(),
             scrubber: Scrubber::default(),

@@ -494,7 +494,7 @@ impl Store {
             self.note_left(&mut state, record);
             state.uncount_value(record.counted(extent));
             let dropped = header.key.as_bytes().len() as u64 + u64::from(header.value_len);
-            self.counters.count_dropped_bytes(dropped);
+            self.counters.count_dropped_bytes(state.first().writer.number, dropped);
         }
     }
 

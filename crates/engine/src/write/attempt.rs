@@ -187,7 +187,7 @@ impl<'a, 'k> Attempt<'a, 'k> {
             Err(Error::CapacityExceeded) | Ok(Err(NoRoom)) if !writing.is_whole() => {
                 Ok(Some(Step::Wait(Need::Writers)))
             }
-            Ok(Ok(())) => Ok(Some(Step::Written(self.finish()))),
+            Ok(Ok(())) => Ok(Some(Step::Written(self.finish(writing.writer().number)))),
             Ok(Err(NoRoom)) => Ok(None),
             Err(Error::CapacityExceeded) => Ok(Some(Step::Wait(Need::Expired))),
             Err(error) => Err(error),
@@ -423,15 +423,15 @@ impl<'a, 'k> Attempt<'a, 'k> {
         part.writer.unlanded.add_batch(UnlandedBatch { first, last, pages: pages_of(appended()) });
     }
 
-    /// Ends the attempt, and returns the write, which only has to land.
-    fn finish(&mut self) -> Written {
+    /// Ends the attempt of a write by this writer, and returns it: it only has to land.
+    fn finish(&mut self, writer: usize) -> Written {
         let overwrote = self.set.members.iter().any(Member::exists);
         let stored = if overwrote { Stored::Overwrote } else { Stored::Anew };
         let mut leaves_tombstone = false;
         for Member { change, kept, .. } in &*self.set.members {
             if change.kind() == Kind::Value {
                 let bytes = change.key_len() as u64 + u64::from(change.value_len());
-                self.store.counters.count_host_bytes(bytes);
+                self.store.counters.count_host_bytes(writer, bytes);
             }
             leaves_tombstone |= change.kind() == Kind::Tombstone && kept.is_some();
         }
@@ -504,7 +504,8 @@ impl Member<'_> {
         if store.config.ack != Ack::Program && store.config.saves_buffer {
             log.release(part, found);
         }
-        store.counters.count_dropped_bytes(key_len as u64 + u64::from(found.header.value_len));
+        let dropped = key_len as u64 + u64::from(found.header.value_len);
+        store.counters.count_dropped_bytes(part.writer.number, dropped);
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use media::{BlocksShape, MemoryBlocks};
 use node::{DiskDrive, DiskOptions};
 use reactor::{Peer, Reactor, Remote, peers};
 use sim::{Call, Condition, History, Open, Outcome, Version, check};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -21,12 +21,15 @@ const THREADS: usize = 4;
 const TASKS: u64 = 3;
 const OPERATIONS: u64 = 1_500;
 const KEYS: u64 = 60;
+const KEY_BYTES: u64 = 8;
 
 /// What all threads share.
 struct Shared {
     began: Instant,
     histories: Vec<Mutex<History>>,
     versions: AtomicU32,
+    /// Bytes of keys and values that were stored.
+    stored_bytes: AtomicU64,
     /// Tasks that have work left.
     left: AtomicU32,
     /// The drive is closed: until then other reactors write what they have queued.
@@ -78,6 +81,7 @@ async fn operate(store: &Arc<Store>, shared: &Shared, rng: &mut Rng) {
             let version = shared.versions.fetch_add(1, SeqCst);
             let open = shared.invoke(number, Call::Store(Version(version), Condition::None));
             let (announced, value) = (store.announce(), value(version));
+            shared.stored_bytes.fetch_add(KEY_BYTES + u64::from(value.len()), SeqCst);
             let stored = store.put(SPACE, &key, &value, Write::default(), announced).await;
             stored.expect("there is room");
             shared.respond(number, open, Outcome::Done);
@@ -133,6 +137,18 @@ fn help(peer: Peer, remote: &Remote, store: &Receiver<Arc<Store>>, shared: &Arc<
     Reactor::among(peer, None).serve(remote, all).expect("it has a ring");
 }
 
+/// All that was stored is counted, and all of it that is no longer there.
+async fn check_counters(store: &Arc<Store>, stored: u64) {
+    let mut left = 0;
+    for number in 0..KEYS {
+        if let Ok(value) = store.get(SPACE, &key(number)).await {
+            left += KEY_BYTES + u64::from(value.len());
+        }
+    }
+    let counts = store.counters();
+    assert_eq!((counts.host_bytes, counts.dropped_bytes), (stored, stored - left));
+}
+
 async fn open_and_work(
     blocks: Arc<MemoryBlocks>,
     durability: Durability,
@@ -145,6 +161,7 @@ async fn open_and_work(
         helper.send(drive.store().clone()).expect("the thread is there");
     }
     work(drive.store().clone(), &shared, 0).await;
+    check_counters(drive.store(), shared.stored_bytes.load(SeqCst)).await;
     drive.close().await.expect("nothing fails");
     shared.is_closed.store(true, SeqCst);
     drive.store().counters().victims
@@ -162,6 +179,7 @@ fn run(durability: Durability) {
         began: Instant::now(),
         histories: (0..KEYS).map(|_| Mutex::default()).collect(),
         versions: AtomicU32::new(1),
+        stored_bytes: AtomicU64::new(0),
         left: AtomicU32::new(tasks),
         is_closed: AtomicBool::new(false),
     });
