@@ -80,14 +80,6 @@ impl<'a, T> Section<'a, T> {
         one.into_iter().chain(several.iter_mut().map(|(_, guard)| guard)).map(|guard| &mut **guard)
     }
 
-    /// Calls `visit` with what each of the locks guards.
-    pub fn each(&mut self, mut visit: impl FnMut(&mut T)) {
-        match &mut self.held {
-            Held::One(_, guard) => visit(guard),
-            Held::Several(held) => held.iter_mut().for_each(|(_, guard)| visit(guard)),
-        }
-    }
-
     /// Returns what the lock with this number guards, to read it.
     ///
     /// # Panics

@@ -1,7 +1,7 @@
 //! Lanes: what is known of a key in memory lies in the lane of its hash, behind one lock.
 //!
 //! A task locks the lanes of the keys that it changes before it reads the first of them, and gives
-//! them back after its last change: see [`Section`]. The lock of the log's state is taken inside.
+//! them back after its last change: see [`Section`]. The locks of the log are taken inside.
 
 pub(crate) mod entries;
 pub(crate) mod headers;
@@ -127,7 +127,7 @@ impl Lanes {
 impl Locked<'_> {
     /// Calls `visit` with each locked lane.
     pub(crate) fn each(&mut self, visit: impl FnMut(&mut Lane)) {
-        self.0.each(visit);
+        self.0.iter_mut().for_each(visit);
     }
 
     /// Returns the lane of keys with this hash.

@@ -173,7 +173,7 @@ impl Store {
 
     /// Returns the content of the store in numbers.
     pub fn usage(&self) -> Usage {
-        // These lock lanes, which are locked before the log's state.
+        // These lock lanes, which are locked before the log.
         let (index_entries, index_bytes) = (self.index.entries(), self.index.memory_bytes());
         let state = self.log.whole();
         Usage {

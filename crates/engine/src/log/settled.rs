@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Of each extent, a page number before which every page has landed, with the batches of its
 /// records.
 ///
-/// It changes under the lock of the log's state, and grows until the extent is opened again. So a
-/// reader that has locked the lane of a key, and whose index leads to an address, may read it
-/// without the log's lock: if it is late, the reader looks at the state.
+/// It changes under the lock of the extent's writer, and grows until the extent is opened again. So
+/// a reader that has locked the lane of a key, and whose index leads to an address, may read it
+/// without a lock of the log: if it is late, the reader looks at the writer.
 #[derive(Debug)]
 pub(crate) struct Settled(Vec<AtomicU32>);
 

@@ -112,12 +112,6 @@ impl Log {
         self.settled.has(self.page_id(address))
     }
 
-    /// As [`Self::has_landed`], for several records.
-    #[inline]
-    pub(crate) fn have_landed(&self, addresses: &[Address]) -> bool {
-        addresses.iter().all(|at| self.has_landed(*at))
-    }
-
     /// Returns whether the record at `address` and its batch have landed, in an extent of which
     /// every page has landed. Its key may be reported at once, if its value is on one page.
     pub(crate) fn has_settled(&self, state: &Whole<'_>, address: Address) -> bool {

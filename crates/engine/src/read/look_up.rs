@@ -193,7 +193,7 @@ impl Store {
         if let Known::From(at) = known {
             // All are pinned in the stretch of the index's answer.
             let unknown = &candidates[at..];
-            if !state.is_locked() && self.log.have_landed(unknown) {
+            if !state.is_locked() && unknown.iter().all(|at| self.log.has_landed(*at)) {
                 let mut writing = self.log.writing();
                 let mut part = writing.part();
                 visits.extend(unknown.iter().map(|at| self.log.visit_landed(&mut part, *at)));
