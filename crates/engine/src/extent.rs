@@ -10,7 +10,7 @@ use crate::key_space::TableId;
 use crate::recover::checkpoint::ExtentImage;
 use crate::recover::listing::Listing;
 pub(crate) use change::{Change, Counted};
-use clock::{TaskId, UnixMillis};
+use clock::UnixMillis;
 pub(crate) use extents::Extents;
 pub use live::Live;
 use media::{ExtentInfo, Label, Stream};
@@ -35,11 +35,8 @@ pub(crate) struct Extent {
     victim: bool,
     /// Pages on their way.
     in_flight: u32,
-    /// Readers that are in it.
+    /// Always 0: a saved state has it.
     pins: u32,
-    /// The cleaner, waiting for the last reader to leave.
-    #[serde(skip)]
-    last_reader: Option<TaskId>,
     #[serde(with = "crate::inline_list")]
     values: SmallVec<[(TableId, Live); 1]>,
     tombstones: Live,
@@ -87,7 +84,6 @@ impl Extent {
             victim: false,
             in_flight: 0,
             pins: 0,
-            last_reader: None,
             values: SmallVec::new(),
             tombstones: Live::default(),
             expires_first: None,
@@ -164,16 +160,6 @@ impl Extent {
         self.needless_bytes
     }
 
-    #[inline]
-    pub(crate) const fn pins(&self) -> u32 {
-        self.pins
-    }
-
-    #[inline]
-    pub(crate) const fn is_pinned(&self) -> bool {
-        self.pins > 0
-    }
-
     pub(crate) const fn is_sealed(&self) -> bool {
         self.sealed
     }
@@ -222,13 +208,10 @@ impl Extent {
 
     /// Adds what a writer has counted.
     pub(crate) fn settle(&mut self, change: &Counted) {
-        let pins = self.pins.checked_add_signed(change.pins);
-        assert!(pins.is_some(), "each pin is taken off once");
         let revocable = self.revocable.checked_add_signed(change.revocable);
         assert!(revocable.is_some(), "each record that may be taken back is counted");
         let in_flight = self.in_flight.checked_add_signed(change.in_flight);
         assert!(in_flight.is_some(), "each page of an extent lands once");
-        self.pins = pins.unwrap_or_default();
         self.revocable = revocable.unwrap_or_default();
         self.in_flight = in_flight.unwrap_or_default();
         for (table, change) in &change.values {
@@ -256,23 +239,6 @@ impl Extent {
         self.holes.insert(place, page);
     }
 
-    /// Keeps the extent from being reset.
-    #[inline]
-    pub(crate) fn pin(&mut self) {
-        self.pins += 1;
-    }
-
-    /// Notes that the cleaner waits for the last reader to leave.
-    pub(crate) fn await_last_reader(&mut self, cleaner: TaskId) {
-        assert!(self.pins > 0, "the cleaner waits only while an extent is pinned");
-        self.last_reader = Some(cleaner);
-    }
-
-    /// Returns the cleaner, if it waits for the last reader to leave.
-    pub(crate) fn take_last_reader(&mut self) -> Option<TaskId> {
-        self.last_reader.take()
-    }
-
     /// Takes the extent for cleaning. Cleaning may leave values in it, so their dates are kept.
     pub(crate) fn begin_cleaning(&mut self) {
         assert!(self.is_cleanable(), "a victim is sealed, has landed and is no victim yet");
@@ -294,7 +260,6 @@ impl Extent {
 
     /// Checks that nothing needs the extent, which was taken out of use.
     fn check_unused(&self) {
-        assert!(self.pins == 0, "an extent is reset when no reader has it pinned");
         assert!(self.revocable == 0, "an extent is reset when no record in it may be taken back");
         assert!(self.in_flight == 0, "an extent is reset when all of its pages have landed");
         assert!(self.sealed, "an extent is reset when nothing more is appended to it");

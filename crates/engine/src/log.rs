@@ -12,6 +12,7 @@ mod landing;
 mod live_counts;
 mod locked;
 mod owners;
+mod pins;
 mod recalls;
 mod room;
 mod sealing;
@@ -40,12 +41,13 @@ pub(crate) use frontier::Frontier;
 pub(crate) use locked::{LateWhole, NotLocked, Part, Reach, Whole, Writing};
 use media::{ExtentId, Media, PageId, Shape};
 use owners::{Owners, WRITERS_MAX};
+use pins::Pins;
 pub use room::SPARE_EXTENTS_MIN;
 pub(crate) use room::{NoRoom, RESERVED_EXTENTS, Shortage, reserve};
 use settled::Settled;
 use smallvec::SmallVec;
 pub(crate) use state::{CountedValue, State};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 pub(crate) use unlanded::Program;
 pub(crate) use visit::{OnItsWay, Pin, Unlanded, Visit};
@@ -65,10 +67,9 @@ pub(crate) struct Log {
     capacity_bytes: u64,
     pub(crate) settled: Settled,
     pub(crate) owners: Owners,
-    /// The extent, plus 1, whose last reader the cleaner waits for; 0 for none. It is set under the
-    /// locks of all writers, and read under that of one.
-    awaited: AtomicU32,
-    /// Tasks wait for a decision. As `awaited`.
+    pub(crate) pins: Arc<Pins>,
+    /// Tasks wait for a decision. It is set under the locks of all writers, and read under that of
+    /// one.
     is_decision_awaited: AtomicBool,
     /// Page numbers that records were written to since the last checkpoint, but for those that
     /// writers have not added yet.
@@ -100,7 +101,8 @@ impl Log {
         }
         let mount = sequence.mount();
         let has_given_up = extents.iter().any(|(_, extent)| extent.gave_up_in(mount));
-        let state = State::new(extents, sequence, shares_space);
+        let pins = Arc::new(Pins::new(&shape));
+        let state = State::new(extents, sequence, shares_space, pins.clone());
         Self {
             shape,
             layout: Layout::new(&shape).vouched(media.vouches_for_headers()),
@@ -112,7 +114,7 @@ impl Log {
             capacity_bytes: u64::MAX,
             settled,
             owners: Owners::new(shape.extents),
-            awaited: AtomicU32::new(0),
+            pins,
             is_decision_awaited: AtomicBool::new(false),
             written_since: AtomicU64::new(0),
             is_cleaning_due: state.cleaning.is_any(),

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 const SEEDS: u64 = 60;
 
 /// Seeds in which a mistake must show that needs a rare order of tasks in several reactors.
-const SEEDS_OF_ORDERS: u64 = 300;
+const SEEDS_OF_ORDERS: u64 = 600;
 
 /// The mistake of this process is one for all its tests.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());

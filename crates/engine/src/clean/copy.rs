@@ -140,8 +140,8 @@ impl Store {
         loop {
             {
                 let mut state = self.log.whole();
-                let extent = state.extents.get(victim);
-                if !extent.is_pinned() {
+                if !self.log.pins.await_last(victim) {
+                    let extent = state.extents.get(victim);
                     let is_unused = have_landed && !extent.has_live();
                     if is_unused {
                         state.forget(victim);
@@ -150,7 +150,6 @@ impl Store {
                     }
                     return is_unused;
                 }
-                self.log.await_last_reader(&mut state, victim);
             }
             clock::park(Rank::Free, Stage::Gc).await;
         }

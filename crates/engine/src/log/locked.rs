@@ -23,11 +23,6 @@ impl<'l> LateState<'l> {
     }
 
     #[inline]
-    pub(crate) const fn log(&self) -> &'l Log {
-        self.log
-    }
-
-    #[inline]
     pub(crate) fn get(&mut self) -> &mut State {
         self.state.get_or_insert_with(|| self.log.state.lock())
     }

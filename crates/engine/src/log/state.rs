@@ -3,6 +3,7 @@
 use super::cleaning_due::CleaningDue;
 use super::copies::Copies;
 use super::live_counts::LiveCounts;
+use super::pins::Pins;
 use super::recalls::Recalls;
 use super::sealing::Sealing;
 use super::space::Space;
@@ -12,10 +13,12 @@ use crate::format::record::Sequence;
 use crate::key_space::TableId;
 use clock::{TaskId, UnixMillis};
 use media::{ExtentId, Stream};
+use std::sync::Arc;
 
 /// Counts and numbers are exact while all writers are locked too: see [`Whole`].
 pub(crate) struct State {
     pub(crate) extents: Extents,
+    pub(crate) pins: Arc<Pins>,
     /// No writer has given a record a later number.
     pub(crate) sequence: Sequence,
     pub(crate) live: LiveCounts,
@@ -44,11 +47,17 @@ pub(crate) struct CountedValue {
 
 impl State {
     /// Makes the state of a log with these extents. On a medium in memory it `shares_space`.
-    pub(crate) fn new(extents: Extents, sequence: Sequence, shares_space: bool) -> Self {
+    pub(crate) fn new(
+        extents: Extents,
+        sequence: Sequence,
+        shares_space: bool,
+        pins: Arc<Pins>,
+    ) -> Self {
         let tables = extents.iter().filter(|(_, extent)| extent.label.stream == Stream::Index);
         let tables_used = u32::try_from(tables.count()).expect("counted in 32 bits");
         Self {
             extents,
+            pins,
             sequence,
             live: LiveCounts::default(),
             undecided: Vec::new(),
@@ -136,6 +145,7 @@ impl State {
 
     /// Takes an extent without needed records out of the log.
     pub(crate) fn forget(&mut self, id: ExtentId) {
+        assert!(!self.pins.has(id), "an extent is reset when no reader has it pinned");
         let extent = self.extents.remove(id);
         self.space.forget(id, extent.label);
         self.live.remove_extent(&extent);

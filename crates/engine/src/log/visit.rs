@@ -2,7 +2,7 @@
 
 use super::unlanded::UnlandedPage;
 use super::writer::Writer;
-use super::{Log, Part, State, Whole};
+use super::{Log, State, Whole};
 use crate::extent::Extent;
 use crate::format::address::{Address, PageNumber};
 use crate::format::page_view::PageView;
@@ -54,27 +54,7 @@ impl<'a> Pin<'a> {
 
 impl Drop for Pin<'_> {
     fn drop(&mut self) {
-        self.log.writing().part().unpin(self.extent);
-    }
-}
-
-impl Part<'_, '_> {
-    /// Keeps `extent` from being reset.
-    #[inline]
-    pub(crate) fn pin(&mut self, extent: ExtentId) {
-        self.writer.tally.of(extent).pins += 1;
-    }
-
-    /// Takes one pin off an extent, and wakes the cleaner if it waits for that.
-    #[inline]
-    pub(crate) fn unpin(&mut self, extent: ExtentId) {
-        self.writer.tally.of(extent).pins -= 1;
-        let awaited = &self.shared.log().awaited;
-        if awaited.load(Ordering::Relaxed) == extent.0 + 1 {
-            awaited.store(0, Ordering::Relaxed);
-            let cleaner = self.shared.get().extents.get(extent).take_last_reader();
-            cleaner.into_iter().for_each(clock::wake);
-        }
+        self.log.pins.remove(self.extent);
     }
 }
 
@@ -83,26 +63,20 @@ impl Log {
     /// its extent is pinned.
     pub(crate) fn visit(&self, state: &mut Whole<'_>, address: Address) -> Visit<'_> {
         let extent = self.page_id(address).extent;
-        state.extents.get(extent).pin();
+        let pin = self.pin(state, extent);
         let writer = state.owner(extent);
         let (record, batch) = (self.unlanded(writer, address), writer.unlanded.batch_of(address));
-        let on_its_way = OnItsWay { record, batch };
-        Visit { address, on_its_way, _pin: Pin { log: self, extent } }
+        Visit { address, on_its_way: OnItsWay { record, batch }, _pin: pin }
     }
 
-    /// As [`Self::visit`], of a record that has landed with its batch: any writer counts the pin.
+    /// As [`Self::visit`], of a record that has landed with its batch, to which the index leads in
+    /// this stretch. The log need not be locked.
     #[inline]
-    pub(crate) fn visit_landed(&self, part: &mut Part<'_, '_>, address: Address) -> Visit<'_> {
+    pub(crate) fn visit_landed(&self, address: Address) -> Visit<'_> {
         let extent = self.page_id(address).extent;
-        part.pin(extent);
+        self.pins.add(extent);
         let on_its_way = OnItsWay::default();
         Visit { address, on_its_way, _pin: Pin { log: self, extent } }
-    }
-
-    /// Wakes the current task, the cleaner, when a reader has left `extent`.
-    pub(crate) fn await_last_reader(&self, state: &mut Whole<'_>, extent: ExtentId) {
-        state.extents.get(extent).await_last_reader(clock::current());
-        self.awaited.store(extent.0 + 1, Ordering::Relaxed);
     }
 
     /// Returns true if the record at `address` and its batch have landed. May return false for one
@@ -147,7 +121,8 @@ impl Log {
 
     /// Keeps `extent` from being reset.
     pub(crate) fn pin(&self, state: &mut State, extent: ExtentId) -> Pin<'_> {
-        state.extents.get(extent).pin();
+        assert!(state.extents.find(extent).is_some(), "an extent in use is pinned");
+        self.pins.add(extent);
         Pin { log: self, extent }
     }
 

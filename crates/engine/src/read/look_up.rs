@@ -194,9 +194,7 @@ impl Store {
             // All are pinned in the stretch of the index's answer.
             let unknown = &candidates[at..];
             if !state.is_locked() && unknown.iter().all(|at| self.log.has_landed(*at)) {
-                let mut writing = self.log.writing();
-                let mut part = writing.part();
-                visits.extend(unknown.iter().map(|at| self.log.visit_landed(&mut part, *at)));
+                visits.extend(unknown.iter().map(|at| self.log.visit_landed(*at)));
             } else {
                 visits.extend(unknown.iter().map(|at| self.log.visit(state.get(), *at)));
             }

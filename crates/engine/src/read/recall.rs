@@ -62,9 +62,7 @@ impl Store {
         loop {
             let id = state.recalls.next()?;
             if state.extents.find(id).is_some_and(Extent::is_cleanable) {
-                state.extents.get(id).pin();
-                drop(state);
-                return Some((id, Pin::taken(&self.log, id)));
+                return Some((id, self.log.pin(&mut state, id)));
             }
         }
     }

@@ -250,7 +250,7 @@ impl Log {
     pub(crate) fn forget_tables(&self, id: ExtentId) -> bool {
         let mut state = self.whole();
         let extent = state.extents.get(id);
-        let is_idle = extent.is_sealed() && extent.has_landed() && !extent.is_pinned();
+        let is_idle = extent.is_sealed() && extent.has_landed() && !self.pins.has(id);
         if is_idle {
             state.forget(id);
         }

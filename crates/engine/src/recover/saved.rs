@@ -157,6 +157,6 @@ impl Whole<'_> {
         self.copies.copying().is_none()
             && !self.space.owes()
             && self.writers().all(is_quiet)
-            && self.extents.iter().all(|(_, extent)| !extent.is_pinned())
+            && !self.pins.has_any()
     }
 }

@@ -344,7 +344,7 @@ impl Log {
         state.extents.get(id).seal(end, summary);
         if self.layout.frames.is_some() && summary.is_some() {
             state.sealing.begin();
-            part.pin(id);
+            self.pins.add(id);
             clock::spawn(self.clone().note_sealed(id, first, pending));
         }
     }

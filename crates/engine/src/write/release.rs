@@ -22,10 +22,7 @@ impl Log {
         if !is_worth {
             return;
         }
-        let extent = part.shared.get().extents.get(at.extent);
-        // The pins of the only writer, and those that were counted before, are all.
-        let pins = i64::from(extent.pins()) + i64::from(part.writer.tally.of(at.extent).pins);
-        if pins > 0 || extent.is_victim() {
+        if self.pins.has(at.extent) || part.shared.get().extents.get(at.extent).is_victim() {
             return;
         }
         let offset = self.layout.offset(found.address);

@@ -52,10 +52,8 @@ impl Drop for Revocable {
         let mut part = writing.part();
         part.writer.tally.of(self.extent).revocable -= 1;
         self.log.note_decision(&mut part);
-        part.unpin(self.extent);
-        if let Some(replaced) = self.replaced {
-            part.unpin(replaced);
-        }
+        drop(writing);
+        [self.extent].into_iter().chain(self.replaced).for_each(|id| self.log.pins.remove(id));
     }
 }
 
@@ -74,7 +72,7 @@ impl Store {
         let extent = self.log.page_id(appended.address).extent;
         let replaced = found.map(|found| self.log.page_id(found.address).extent);
         part.writer.tally.of(extent).revocable += 1;
-        [extent].into_iter().chain(replaced).for_each(|id| part.pin(id));
+        [extent].into_iter().chain(replaced).for_each(|id| self.log.pins.add(id));
         Some(Revocable { log: self.log.clone(), extent, replaced })
     }
 
