@@ -4,14 +4,19 @@ use crate::medium::{Media, Select};
 use crate::page::Page;
 use clock::{Class, LocalFuture};
 use std::future::ready;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A medium in memory that takes no time.
 #[derive(Debug)]
 pub struct Memory {
     shape: Shape,
+    /// By extent: its pages, from the first time that it is opened on.
+    pages: Vec<OnceLock<Pages>>,
     extents: Mutex<Extents>,
 }
+
+/// The pages of an extent by their numbers. A reader locks its page alone.
+type Pages = Box<[Mutex<Option<Page>>]>;
 
 #[derive(Debug)]
 struct Extents {
@@ -22,34 +27,16 @@ struct Extents {
 #[derive(Debug)]
 struct Extent {
     label: Label,
-    /// In the order of their numbers.
-    pages: Vec<(u32, Page)>,
     /// The number of the next page.
     end: u32,
-}
-
-impl Extent {
-    fn page(&self, number: u32) -> &Page {
-        &self.pages[self.place(number)].1
-    }
-
-    fn place(&self, number: u32) -> usize {
-        // Unless pages have several numbers, each is at the place of its number.
-        match self.pages.get(number as usize) {
-            Some((there, _)) if *there == number => number as usize,
-            _ => {
-                let at = self.pages.binary_search_by_key(&number, |(number, _)| *number);
-                at.expect("the log reads pages that it wrote")
-            }
-        }
-    }
 }
 
 impl Memory {
     /// An empty medium of this shape.
     pub fn new(shape: Shape) -> Self {
         let all = (0..shape.extents).map(|_| None).collect();
-        Self { shape, extents: Mutex::new(Extents { all, free: shape.extents }) }
+        let pages = (0..shape.extents).map(|_| OnceLock::new()).collect();
+        Self { shape, pages, extents: Mutex::new(Extents { all, free: shape.extents }) }
     }
 
     /// Returns the page as memory would best keep it, with the same content. Called before a reader
@@ -62,21 +49,35 @@ impl Memory {
     /// not use this medium.
     #[inline]
     pub fn with_page<T>(&self, at: PageId, read: impl FnOnce(&Page) -> T) -> T {
-        read(self.extents().get(at.extent).page(at.page))
+        read(self.page(at).as_ref().expect("the log reads pages that it wrote"))
     }
 
     /// Frees `len` bytes from `start` on of the data on the page at `at`, which no reader needs, if
     /// they are a segment of their own.
     pub fn release(&self, at: PageId, start: u32, len: u32) {
-        let mut extents = self.extents();
-        let extent = extents.get(at.extent);
-        let place = extent.place(at.page);
-        extent.pages[place].1.release(start, len);
+        let mut page = self.page(at);
+        page.as_mut().expect("the log writes a page before it releases it").release(start, len);
+    }
+
+    #[inline]
+    fn page(&self, at: PageId) -> MutexGuard<'_, Option<Page>> {
+        lock(&self.pages_of(at.extent)[at.page as usize])
+    }
+
+    #[inline]
+    fn pages_of(&self, extent: ExtentId) -> &[Mutex<Option<Page>>] {
+        self.pages[extent.0 as usize].get().expect("the log uses only extents that it opened")
     }
 
     fn extents(&self) -> MutexGuard<'_, Extents> {
-        self.extents.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.extents)
     }
+}
+
+/// No call that panics leaves a page or an extent half changed.
+#[inline]
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Extents {
@@ -102,8 +103,10 @@ impl Media for Memory {
     fn open(&self, label: Label) -> Result<ExtentId, Error> {
         let mut extents = self.extents();
         let free = extents.all.iter().position(Option::is_none).ok_or(Error::NoFreeExtent)?;
-        extents.all[free] = Some(Extent { label, pages: Vec::new(), end: 0 });
+        extents.all[free] = Some(Extent { label, end: 0 });
         extents.free -= 1;
+        let numbers = 0..self.shape.pages_per_extent;
+        self.pages[free].get_or_init(|| numbers.map(|_| Mutex::default()).collect());
         Ok(ExtentId(u32::try_from(free).expect("extents are counted in 32 bits")))
     }
 
@@ -118,7 +121,8 @@ impl Media for Memory {
         assert!([extent.end, aligned].contains(&at.page), "pages are appended in order");
         extent.end = at.page + numbers;
         assert!(extent.end <= self.shape.pages_per_extent, "{at} lies within its extent");
-        extent.pages.push((at.page, page));
+        drop(extents);
+        *self.page(at) = Some(page);
         Box::pin(ready(Ok(())))
     }
 
@@ -132,6 +136,7 @@ impl Media for Memory {
     }
 
     fn reset(&self, extent: ExtentId, _: Class) -> LocalFuture<'_, Result<(), Error>> {
+        self.pages_of(extent).iter().for_each(|page| drop(lock(page).take()));
         let mut extents = self.extents();
         let before = extents.all[extent.0 as usize].take();
         assert!(before.is_some(), "only an extent in use is reset");
@@ -151,8 +156,9 @@ impl Media for Memory {
     }
 
     fn pages(&self, extent: ExtentId) -> LocalFuture<'_, Result<Vec<u32>, Error>> {
-        let pages = self.extents().get(extent).pages.iter().map(|(number, _)| *number).collect();
-        Box::pin(ready(Ok(pages)))
+        let pages = self.pages_of(extent).iter().zip(0..);
+        let written = pages.filter_map(|(page, number)| lock(page).is_some().then_some(number));
+        Box::pin(ready(Ok(written.collect())))
     }
 
     fn vouches(&self) -> bool {
