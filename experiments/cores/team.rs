@@ -36,8 +36,9 @@ enum Held {
 
 impl Held {
     async fn open(load: &Load, reactors: usize) -> Self {
+        let reactors = u32::try_from(reactors).expect("a few");
         if !load.is_on_blocks {
-            let drive = MemoryDrive::format(MemoryKind::Kv, MEMORY_BYTES, 1).await;
+            let drive = MemoryDrive::format(MemoryKind::Kv, MEMORY_BYTES, reactors, 1).await;
             return Self::Memory(drive.expect("it has some extents"));
         }
         let blocks = DRIVE_BYTES / u64::from(BLOCK_BYTES);
@@ -45,7 +46,6 @@ impl Held {
         let blocks = Arc::new(MemoryBlocks::new(shape));
         let format = Format { id: [1; 16], secret: [2; 16], extent_bytes: None };
         DiskDrive::format(blocks.clone(), format).await.expect("the blocks are many enough");
-        let reactors = u32::try_from(reactors).expect("a few");
         let durability = Durability::Capacitor;
         let options = DiskOptions { durability, reactors, ..DiskOptions::default() };
         Self::Drive(DiskDrive::open(blocks, options).await.expect("the drive is new"))

@@ -26,5 +26,5 @@ pub(crate) async fn on_a_disk(durability: Durability) -> DiskDrive {
 
 /// Creates a drive in memory.
 pub(crate) async fn in_memory() -> MemoryDrive {
-    MemoryDrive::format(MemoryKind::Kv, MEMORY_BYTES, 1).await.expect("it has some extents")
+    MemoryDrive::format(MemoryKind::Kv, MEMORY_BYTES, 1, 1).await.expect("it has some extents")
 }

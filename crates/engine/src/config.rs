@@ -29,7 +29,7 @@ pub struct Config {
     /// record is not erased before the new one is on the medium.
     pub saves_buffer: bool,
     /// Reactors that use the store. Each appends to extents of its own, as far as the capacity
-    /// leaves extents for that. One that answers from a buffer has one.
+    /// leaves extents for that, and has an equal share of the buffer of [`Ack::Buffer`].
     pub reactors: u32,
     /// The device's resources: cleaning is promoted among them when it falls behind.
     pub group: clock::Group,

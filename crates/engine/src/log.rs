@@ -129,8 +129,6 @@ impl Log {
     pub(crate) fn prepare(&mut self, capacity_bytes: u64, reactors: u32, spare: u32) {
         self.capacity_bytes = capacity_bytes;
         let sequence = self.whole().sequence;
-        // A buffer that hosts are answered from is one.
-        let reactors = if self.answers_early { 1 } else { reactors };
         let may_be_open = 1 + spare.saturating_sub(SPARE_EXTENTS_MIN);
         let writers = reactors.min(may_be_open).clamp(1, WRITERS_MAX);
         let pages = self.shape.pages_per_extent;

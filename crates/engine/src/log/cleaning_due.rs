@@ -38,6 +38,13 @@ impl CleaningDue {
         self.note_any();
     }
 
+    /// Notes that an extent was opened. In memory others may be dead by now. That is known once all
+    /// that writers have counted is added, which the cleaner does.
+    pub(crate) fn note_opened(&mut self) {
+        self.is_urgent |= self.shares_space;
+        self.note_fewer();
+    }
+
     #[inline]
     pub(crate) const fn may_be_low(&self) -> bool {
         self.may_be_low

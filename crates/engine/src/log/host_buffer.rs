@@ -16,13 +16,19 @@ pub(crate) struct HostBuffer {
 }
 
 impl HostBuffer {
-    /// Returns a shortage if stores are answered from a buffer and it is full. The open page
-    /// counts.
-    pub(crate) fn shortage(&self, ack: Ack, page_bytes: u32, value_len: u32) -> Option<Shortage> {
+    /// Returns a shortage if stores are answered from a buffer and this one's share of it, one of
+    /// `shares`, is full. The open page counts.
+    pub(crate) fn shortage(
+        &self,
+        ack: Ack,
+        shares: usize,
+        page_bytes: u32,
+        value_len: u32,
+    ) -> Option<Shortage> {
         let Ack::Buffer { bytes } = ack else { return None };
         let pages = u64::from(self.in_flight) + 1;
         let used = pages * u64::from(page_bytes) + u64::from(value_len);
-        let is_full = used > bytes && self.in_flight > 0;
+        let is_full = used * shares as u64 > bytes && self.in_flight > 0;
         (is_full || self.is_saving).then_some(Shortage::Buffer)
     }
 

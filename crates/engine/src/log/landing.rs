@@ -32,13 +32,17 @@ impl Log {
         {
             return Some(Shortage::Extent);
         }
-        writing.writer().buffer.shortage(ack, self.shape.page_bytes, value_len)
+        self.buffer_shortage(writing.writer(), ack, value_len)
     }
 
-    /// Waits until a page of a host has landed.
-    pub(crate) async fn landing(&self) {
-        self.writing().writer().buffer.await_page();
-        clock::park(Rank::Credit, Stage::Queue).await;
+    /// Returns a shortage if hosts are answered from a buffer and the share of `writer` is full.
+    pub(crate) fn buffer_shortage(
+        &self,
+        writer: &Writer,
+        ack: Ack,
+        value_len: u32,
+    ) -> Option<Shortage> {
+        writer.buffer.shortage(ack, self.writers(), self.shape.page_bytes, value_len)
     }
 
     /// Returns how many pages have landed or failed records were undone so far, for

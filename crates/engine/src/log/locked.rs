@@ -44,12 +44,6 @@ impl Part<'_, '_> {
         }
     }
 
-    /// Adds what the only writer has counted.
-    pub(crate) fn settle_own(&mut self) {
-        let State { extents, live, cleaning, .. } = self.shared.get();
-        self.writer.tally.settle(extents, live, cleaning);
-    }
-
     /// Counts a live value as dead.
     #[inline]
     pub(crate) fn uncount_value(&mut self, value: CountedValue) {

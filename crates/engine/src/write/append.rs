@@ -208,10 +208,6 @@ impl Log {
         stream: Stream,
         reserved: u32,
     ) -> Result<(), NoRoom> {
-        if self.has_one_writer() {
-            // It sees now which extents are dead.
-            part.settle_own();
-        }
         let state = part.shared.get();
         let free = match stream {
             // Table pages use the extents kept for them.
@@ -232,7 +228,7 @@ impl Log {
         let label = Label { stream, epoch: epoch.0 };
         let extent = self.media.open(label).map_err(|_| NoRoom)?;
         state.extents.insert(extent, Extent::new(label));
-        state.cleaning.note_fewer();
+        state.cleaning.note_opened();
         state.space.open(stream);
         self.owners.set(extent, part.writer.number);
         self.lives.begin(extent);

@@ -24,6 +24,7 @@ use crate::write::room::Turn;
 use crate::write::set::{Member, WriteSet};
 use crate::write::undo::FailedValue;
 use base::Buf;
+use clock::{Rank, Stage};
 use media::Stream;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -274,8 +275,8 @@ impl<'a, 'k> Attempt<'a, 'k> {
         if writing.is_whole() {
             return self.shortage(writing).is_some();
         }
-        let (ack, page) = (self.store.config.ack, self.store.log.shape.page_bytes);
-        writing.writer().buffer.shortage(ack, page, self.set.bytes).is_some()
+        let (log, ack) = (&self.store.log, self.store.config.ack);
+        log.buffer_shortage(writing.writer(), ack, self.set.bytes).is_some()
     }
 
     /// Waits until cleaning makes room, or finds that it cannot.
@@ -288,12 +289,24 @@ impl<'a, 'k> Attempt<'a, 'k> {
                     let was_there = std::mem::replace(&mut self.announced.has_waited, true);
                     self.store.cleaner_makes_room(self.set.kind, was_there).await?;
                 }
-                Shortage::Buffer => self.store.log.landing().await,
+                Shortage::Buffer => self.wait_for_landing().await,
             }
             shortage = self.shortage(&mut self.store.log.writing_in(Reach::All));
         }
         self.turn = Some(self.store.turn());
         Ok(())
+    }
+
+    /// Waits until a page of the buffer that is full has landed.
+    async fn wait_for_landing(&self) {
+        {
+            let mut writing = self.store.log.writing_in(Reach::All);
+            if self.shortage(&mut writing) != Some(Shortage::Buffer) {
+                return;
+            }
+            writing.writer().buffer.await_page();
+        }
+        clock::park(Rank::Credit, Stage::Queue).await;
     }
 
     /// Reads headers of records that are not in memory, side by side.

@@ -15,22 +15,21 @@ impl Log {
     pub(crate) fn release(&self, part: &mut Part<'_, '_>, found: &Found) {
         let (at, value_len) = (self.page_id(found.address), found.header.value_len);
         let is_whole = self.layout.fits_page(found.header.len, value_len);
-        let is_worth = value_len >= VALUE_BYTES_MIN
-            && is_whole
-            && self.media.as_memory().is_some()
-            && self.has_one_writer();
-        if !is_worth {
+        let is_worth = value_len >= VALUE_BYTES_MIN && is_whole && self.media.as_memory().is_some();
+        if !is_worth || self.pins.has(at.extent) {
             return;
         }
-        if self.pins.has(at.extent) || part.shared.get().extents.get(at.extent).is_victim() {
+        if part.shared.get().extents.get(at.extent).is_victim() {
             return;
         }
         let offset = self.layout.offset(found.address);
+        if self.has_landed(found.address) {
+            self.release_landed(found, offset);
+            return;
+        }
         let mut open = part.writer.frontiers.iter_mut();
         if let Some(open) = open.find(|open| (open.extent, open.page()) == (at.extent, at.page)) {
             open.builder.release(offset);
-        } else if part.writer.unlanded.get(found.address.page()).is_none() {
-            self.release_landed(found, offset);
         }
     }
 

@@ -128,7 +128,8 @@ impl DeviceSetBuilder {
                 }
                 (Served::Disk { path, options }, None) => DeviceSlot::Disk(path, options),
                 (Served::Memory { size_bytes, kind }, None) => {
-                    DeviceSlot::Ready(reactor.run(Drive::in_memory(kind, size_bytes, seed))?)
+                    let made = Drive::in_memory(kind, size_bytes, 1, seed);
+                    DeviceSlot::Ready(reactor.run(made)?)
                 }
                 (Served::Emulated(profile), None) => {
                     DeviceSlot::Ready(reactor.run(Drive::format(profile, seed))?)

@@ -55,13 +55,14 @@ impl Drive {
         Ok(Self::Emulated(Rc::new(Emulated::new(device, profile))))
     }
 
-    /// Creates a drive in memory of `size_bytes` for hosts.
+    /// Creates a drive in memory of `size_bytes` for hosts, which so many reactors use.
     pub(super) async fn in_memory(
         kind: MemoryKind,
         size_bytes: u64,
+        reactors: u32,
         seed: u64,
     ) -> Result<Self, DeviceError> {
-        Ok(Self::Memory(MemoryDrive::format(kind, size_bytes, seed).await?))
+        Ok(Self::Memory(MemoryDrive::format(kind, size_bytes, reactors, seed).await?))
     }
 
     /// Opens the drive on the disk at `path`. Runs inside a reactor of the server. Sends messages

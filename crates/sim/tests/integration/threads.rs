@@ -1,11 +1,12 @@
-//! Reactors on threads of their own that use one drive: the answers on each key have an order.
+//! Reactors on threads of their own that use one drive, or one store in memory: the answers on each
+//! key have an order.
 
 use base::{Buf, Key, Nanos, Rng};
 use clock::Stage;
 use drive::{Durability, Format};
-use engine::{Error, KeySpaceId, Store, Write};
-use media::{BlocksShape, MemoryBlocks};
-use node::{DiskDrive, DiskOptions};
+use engine::{Ack, Config, Error, IndexConfig, KeySpaceId, Store, Write};
+use media::{BlocksShape, Memory, MemoryBlocks, Shape, Victims};
+use node::{DiskDrive, DiskOptions, INDEXES};
 use reactor::{Peer, Reactor, Remote, peers};
 use sim::{Call, Condition, History, Open, Outcome, Version, check};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
@@ -138,7 +139,7 @@ fn help(peer: Peer, remote: &Remote, store: &Receiver<Arc<Store>>, shared: &Arc<
 }
 
 /// All that was stored is counted, and all of it that is no longer there.
-async fn check_counters(store: &Arc<Store>, stored: u64) {
+async fn check_counters(store: &Arc<Store>, before: u64, stored: u64) {
     let mut left = 0;
     for number in 0..KEYS {
         if let Ok(value) = store.get(SPACE, &key(number)).await {
@@ -146,34 +147,101 @@ async fn check_counters(store: &Arc<Store>, stored: u64) {
         }
     }
     let counts = store.counters();
-    assert_eq!((counts.host_bytes, counts.dropped_bytes), (stored, stored - left));
+    assert_eq!((counts.host_bytes - before, counts.dropped_bytes), (stored, stored - left));
 }
 
-async fn open_and_work(
-    blocks: Arc<MemoryBlocks>,
-    durability: Durability,
-    helpers: Vec<Sender<Arc<Store>>>,
-    shared: Arc<Shared>,
-) -> u64 {
-    let options = DiskOptions { durability, reactors: 4, ..DiskOptions::default() };
-    let drive = DiskDrive::open(blocks, options).await.expect("it is new");
-    for helper in helpers {
-        helper.send(drive.store().clone()).expect("the thread is there");
+/// What the threads use.
+#[derive(Clone, Copy, Debug)]
+enum Used {
+    Drive(Durability),
+    /// A store in memory.
+    Memory,
+}
+
+/// What is open, and closed at the end.
+enum Opened {
+    Drive(DiskDrive),
+    Memory(Arc<Store>),
+}
+
+impl Used {
+    async fn open(self) -> Opened {
+        match self {
+            Self::Drive(durability) => Opened::Drive(new_drive(durability).await),
+            Self::Memory => Opened::Memory(new_store().await),
+        }
     }
-    work(drive.store().clone(), &shared, 0).await;
-    check_counters(drive.store(), shared.stored_bytes.load(SeqCst)).await;
-    drive.close().await.expect("nothing fails");
-    shared.is_closed.store(true, SeqCst);
-    drive.store().counters().victims
 }
 
-fn run(durability: Durability) {
+impl Opened {
+    fn store(&self) -> &Arc<Store> {
+        match self {
+            Self::Drive(drive) => drive.store(),
+            Self::Memory(store) => store,
+        }
+    }
+
+    async fn close(&self) {
+        match self {
+            Self::Drive(drive) => drive.close().await.expect("nothing fails"),
+            Self::Memory(store) => store.flush().await.expect("memory does not fail"),
+        }
+    }
+}
+
+async fn new_drive(durability: Durability) -> DiskDrive {
     let bytes = (EXTENTS + 1) * EXTENT_BYTES;
     let shape = BlocksShape { block_bytes: 4_096, blocks: bytes / 4_096, parallelism: 4 };
     let blocks = Arc::new(MemoryBlocks::new(shape));
     let format = Format { id: [1; 16], secret: [2; 16], extent_bytes: Some(EXTENT_BYTES) };
-    let new = blocks.clone();
-    Reactor::new(None).run(async { DiskDrive::format(new, format).await }).expect("it fits");
+    DiskDrive::format(blocks.clone(), format).await.expect("it fits");
+    let options = DiskOptions { durability, reactors: 4, ..DiskOptions::default() };
+    DiskDrive::open(blocks, options).await.expect("it is new")
+}
+
+async fn new_store() -> Arc<Store> {
+    let shape = Shape {
+        page_bytes: 16 << 10,
+        spare_bytes: 1 << 10,
+        pages_per_extent: 16,
+        extents: u32::try_from(EXTENTS).expect("a few"),
+        parallelism: 4,
+        frames: None,
+    };
+    let config = Config {
+        capacity_bytes: EXTENTS / 2 * EXTENT_BYTES,
+        // Each writer has a share of two pages.
+        ack: Ack::Buffer { bytes: 128 << 10 },
+        victims: Victims::Greedy,
+        index: INDEXES[0].1,
+        index_config: IndexConfig::default(),
+        checkpoint_bytes: 0,
+        headers_bytes: 0,
+        cache_bytes: 0,
+        saves_buffer: true,
+        reactors: 4,
+        group: clock::Group::new(),
+        seed: 1,
+    };
+    let store = Store::format(Arc::new(Memory::new(shape)), config);
+    store.create_key_space(SPACE).await.expect("there is room");
+    store
+}
+
+async fn open_and_work(used: Used, helpers: Vec<Sender<Arc<Store>>>, shared: Arc<Shared>) -> u64 {
+    let opened = used.open().await;
+    let before = opened.store().counters().host_bytes;
+    for helper in helpers {
+        helper.send(opened.store().clone()).expect("the thread is there");
+    }
+    work(opened.store().clone(), &shared, 0).await;
+    check_counters(opened.store(), before, shared.stored_bytes.load(SeqCst)).await;
+    opened.close().await;
+    shared.is_closed.store(true, SeqCst);
+    opened.store().counters().victims
+}
+
+fn run(used: Used) {
     let tasks = u32::try_from(THREADS).expect("a few") * u32::try_from(TASKS).expect("a few");
     let shared = Arc::new(Shared {
         began: Instant::now(),
@@ -193,16 +261,16 @@ fn run(durability: Durability) {
         helpers.push(sender);
         threads.push(std::thread::spawn(move || help(peer, &remote, &receiver, &shared)));
     }
-    let all = open_and_work(blocks, durability, helpers, shared.clone());
+    let all = open_and_work(used, helpers, shared.clone());
     let (victims, _) = Reactor::among(first, None).serve(&remotes[0], all).expect("it has a ring");
     for thread in threads {
         thread.join().expect("it does not panic");
     }
-    assert!(victims > 3, "{durability:?}: {victims} extents were cleaned");
+    assert!(victims > 3, "{used:?}: {victims} extents were cleaned");
     for (number, history) in shared.histories.iter().enumerate() {
         let history = history.lock().expect("no task panics");
         if let Err(violation) = check(&history) {
-            panic!("{durability:?}, key {number}: {violation}");
+            panic!("{used:?}, key {number}: {violation}");
         }
     }
 }
@@ -210,6 +278,7 @@ fn run(durability: Durability) {
 #[test]
 fn what_threads_do_to_a_key_has_an_order_that_explains_all_answers() {
     for durability in [Durability::Group, Durability::EverySecond, Durability::Capacitor] {
-        run(durability);
+        run(Used::Drive(durability));
     }
+    run(Used::Memory);
 }

@@ -12,7 +12,7 @@ const MIB: u64 = 1 << 20;
 #[test]
 fn a_memory_drive_takes_its_size_in_values_again_and_again_and_then_says_that_it_is_full() {
     Reactor::new(None).run(async {
-        let drive = MemoryDrive::format(MemoryKind::Kv, 16 * MIB, 1).await.unwrap();
+        let drive = MemoryDrive::format(MemoryKind::Kv, 16 * MIB, 1, 1).await.unwrap();
         let queue = drive.controller().queue_pair();
         assert_eq!(drive.kv().unwrap().value_bytes_max(), 2 << 20, "the longest value there is");
         let one = async |submission| {
@@ -64,7 +64,7 @@ fn pairs_of_all_sizes_come_and_go_in_memory() {
         (2 << 20) - 1,
     ];
     Reactor::new(None).run(async {
-        let drive = MemoryDrive::format(MemoryKind::Kv, 32 * MIB, 1).await.unwrap();
+        let drive = MemoryDrive::format(MemoryKind::Kv, 32 * MIB, 1, 1).await.unwrap();
         let queue = drive.controller().queue_pair();
         let one = async |submission| {
             queue.submit(submission);
@@ -98,7 +98,7 @@ fn pairs_of_all_sizes_come_and_go_in_memory() {
 #[test]
 fn a_memory_drive_takes_most_of_its_size_in_the_largest_values() {
     Reactor::new(None).run(async {
-        let drive = MemoryDrive::format(MemoryKind::Kv, 32 * MIB, 1).await.unwrap();
+        let drive = MemoryDrive::format(MemoryKind::Kv, 32 * MIB, 1, 1).await.unwrap();
         let queue = drive.controller().queue_pair();
         let mut taken = 0;
         loop {
