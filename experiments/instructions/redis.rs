@@ -44,14 +44,14 @@ pub(crate) fn on_a_disk(operations: u64) {
     });
 }
 
-async fn door(store: Arc<Store>) -> Rc<Door> {
+async fn door(store: Arc<Store>) -> Arc<Door> {
     let door = Door::new(store, Users::default(), Settings::default(), BufPool::new(16 << 20));
     door.prepare().await.expect("the drive is new");
-    Rc::new(door)
+    Arc::new(door)
 }
 
 /// Stores all keys, then executes `operations` of one kind.
-async fn serve(door: &Rc<Door>, kind: Kind, operations: u64) {
+async fn serve(door: &Arc<Door>, kind: Kind, operations: u64) {
     let clients: Vec<_> = (0..CLIENTS)
         .map(|_| {
             let tape = Rc::new(Tape::default());

@@ -17,7 +17,7 @@ use crate::watcher::since;
 use base::{Key, Nanos};
 use engine::HashedKey;
 use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Requests of a run at most.
 const RUN_MAX: usize = 16;
@@ -130,7 +130,7 @@ impl Run {
     /// values of SETs.
     pub(crate) async fn finish(
         &mut self,
-        door: &Rc<Door>,
+        door: &Arc<Door>,
         session: &mut Session,
         staging: &[u8],
         outbox: &RefCell<Outbox>,
@@ -156,7 +156,7 @@ impl Run {
     }
 
     /// Executes what the store need not wait for. Returns what has to wait, if anything.
-    fn begin(&mut self, door: &Rc<Door>, session: &Session, staging: &[u8]) -> Option<Waiting> {
+    fn begin(&mut self, door: &Arc<Door>, session: &Session, staging: &[u8]) -> Option<Waiting> {
         let (store, space) = (door.store(), session.space());
         door.counters().count_commands(self.len);
         session.wire.count_commands(self.len);

@@ -48,12 +48,12 @@ struct Connection<S> {
 
 /// Serves the client at the other end of `stream`, whose address is unknown. Returns when the
 /// connection is over.
-pub async fn serve<S: Stream>(stream: Rc<S>, door: Rc<Door>) -> Ended {
+pub async fn serve<S: Stream>(stream: Rc<S>, door: Arc<Door>) -> Ended {
     serve_from(stream, door, Ends::default()).await
 }
 
 /// The same, and says from where.
-pub async fn serve_from<S: Stream>(stream: Rc<S>, door: Rc<Door>, ends: Ends) -> Ended {
+pub async fn serve_from<S: Stream>(stream: Rc<S>, door: Arc<Door>, ends: Ends) -> Ended {
     if door.clients().len() >= door.parameters().clients_max() {
         turn_away(&*stream, &door);
         stream.shut_down();
@@ -94,7 +94,7 @@ pub fn turn_away(stream: &impl Stream, door: &Door) {
 
 impl<S: Stream> Connection<S> {
     /// Takes requests until there are no more.
-    async fn read(&self, door: &Rc<Door>, session: &mut Session) -> Ended {
+    async fn read(&self, door: &Arc<Door>, session: &mut Session) -> Ended {
         let mut inbox = door.inbox();
         let mut run = Run::default();
         inbox.set_stranger(session.is_stranger());

@@ -9,6 +9,7 @@ use resp::{ClientLimits, Door, Ended, Settings, Users, serve};
 use std::cell::Cell;
 use std::io::{IoSlice, IoSliceMut};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Limits so low that inputs reach them.
 const SETTINGS: Settings = Settings {
@@ -40,7 +41,7 @@ pub fn resp(bytes: &[u8]) {
     let said = bytes.get(8..).unwrap_or_default().to_vec();
     reactor.run(async {
         let store = device::store(Group::new()).await;
-        let door = Rc::new(Door::new(store, Users::default(), SETTINGS, BufPool::new(1 << 20)));
+        let door = Arc::new(Door::new(store, Users::default(), SETTINGS, BufPool::new(1 << 20)));
         let tended = door.clone();
         clock::spawn(async move { tended.tend().await });
         let network = Network::new(1, conditions);
@@ -71,7 +72,7 @@ pub fn resp(bytes: &[u8]) {
 
 type WhyEnded = Rc<Cell<Option<Ended>>>;
 
-fn connect(network: &Network, door: &Rc<Door>) -> (Rc<End>, WhyEnded) {
+fn connect(network: &Network, door: &Arc<Door>) -> (Rc<End>, WhyEnded) {
     let (near, far) = network.pair();
     let (ended, door) = (WhyEnded::default(), door.clone());
     let over = ended.clone();

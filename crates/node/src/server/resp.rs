@@ -93,7 +93,7 @@ impl RespListeners {
     /// Starts to accept clients of `store`. Runs inside the reactor.
     pub(super) async fn open(self, store: Arc<Store>) -> Result<RespDoor, ServerError> {
         let Self { device, plain, tls, users, settings, places } = self;
-        let door = Rc::new(Door::new(store, users, settings, BufPool::new(POOL_BYTES)));
+        let door = Arc::new(Door::new(store, users, settings, BufPool::new(POOL_BYTES)));
         door.prepare().await.map_err(ServerError::Resp)?;
         let tended = door.clone();
         clock::spawn(async move {
@@ -157,7 +157,7 @@ pub(super) struct RespDoor {
 
 /// The connected clients.
 struct Clients {
-    door: Rc<Door>,
+    door: Arc<Door>,
     /// Functions that close each connection, by number.
     open: RefCell<BTreeMap<u64, Box<dyn Fn()>>>,
     /// Whether new connections are closed at once.

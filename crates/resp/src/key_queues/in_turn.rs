@@ -2,9 +2,8 @@ use super::{BATCH_COMMANDS_MAX, Batch, QueueKey, Signal, Ticket, is_of_one_comma
 use crate::door::Door;
 use crate::failure::Failure;
 use crate::transaction::Transaction;
-use clock::Notify;
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 impl Door {
     /// Executes `work` as one step behind the commands that already wait for one of `keys`, and
@@ -38,15 +37,11 @@ impl Door {
         }
     }
 
-    fn join_queues(&self, mut keys: Vec<QueueKey>, is_alone: bool) -> Rc<Ticket> {
+    fn join_queues(&self, mut keys: Vec<QueueKey>, is_alone: bool) -> Arc<Ticket> {
         keys.sort_unstable();
         keys.dedup();
-        let ticket = Rc::new(Ticket {
-            keys,
-            is_alone: Cell::new(is_alone),
-            signal: RefCell::default(),
-            has_signal: Notify::new(),
-        });
+        let ticket =
+            Arc::new(Ticket { keys, is_alone: AtomicBool::new(is_alone), inbox: Mutex::default() });
         if self.key_queues().push(&ticket) {
             let (first, batch) = (ticket.clone(), self.new_batch(&ticket, BATCH_COMMANDS_MAX));
             clock::spawn(async move { first.send(Signal::Execute(batch)) });
@@ -54,7 +49,7 @@ impl Door {
         ticket
     }
 
-    fn new_batch(&self, first: &Rc<Ticket>, members_max: usize) -> Box<Batch> {
+    fn new_batch(&self, first: &Arc<Ticket>, members_max: usize) -> Box<Batch> {
         let (transaction, members) = (self.transaction(), vec![first.clone()]);
         Box::new(Batch { transaction, members, members_max })
     }
@@ -81,7 +76,7 @@ impl Door {
         self.end_batch(&members, committed);
     }
 
-    fn end_batch(&self, members: &[Rc<Ticket>], committed: Result<(), Failure>) {
+    fn end_batch(&self, members: &[Arc<Ticket>], committed: Result<(), Failure>) {
         let first = &members[0];
         match committed {
             Err(Failure::Overtaken) => {
@@ -90,7 +85,7 @@ impl Door {
             }
             Err(Failure::Store(error)) if members.len() > 1 && is_of_one_command(error) => {
                 for member in members {
-                    member.is_alone.set(true);
+                    member.is_alone.store(true, Ordering::Relaxed);
                 }
                 first.send(Signal::Execute(self.new_batch(first, 1)));
             }

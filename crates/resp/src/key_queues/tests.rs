@@ -9,6 +9,7 @@ use reactor::Reactor;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 const COMMANDS: usize = 20;
 
@@ -30,7 +31,7 @@ async fn add_one(transaction: &mut Transaction, name: &str) -> Result<u8, Failur
 /// Executes `work` for each of as many commands that arrive in one poll. Returns their outcomes in
 /// the order of arrival, and how many executions and batches that took.
 async fn arrive_together<T: 'static>(
-    door: &Rc<Door>,
+    door: &Arc<Door>,
     names: &'static [&'static str],
     work: impl AsyncFn(usize, &mut Transaction) -> Result<T, Failure> + Copy + 'static,
 ) -> (Vec<Result<T, Failure>>, [u64; 2]) {
@@ -55,7 +56,7 @@ async fn arrive_together<T: 'static>(
 fn commands_that_arrive_in_one_poll_are_one_batch() {
     Reactor::new(None).run(async {
         for names in [&["a"][..], &["b", "a", "b"]] {
-            let door = Rc::new(door().await);
+            let door = Arc::new(door().await);
             let work = async |_, transaction: &mut Transaction| add_one(transaction, "a").await;
             let (outcomes, counted) = arrive_together(&door, names, work).await;
             let sums: Vec<_> = outcomes.into_iter().map(|sum| sum.expect("it is done")).collect();
@@ -73,7 +74,7 @@ fn a_command_that_fails_leaves_the_others_of_its_batch() {
             let sum = add_one(transaction, "a").await?;
             if command % 2 == 1 { Err(Failure::SYNTAX) } else { Ok(sum) }
         };
-        let door = Rc::new(door().await);
+        let door = Arc::new(door().await);
         let (outcomes, counted) = arrive_together(&door, &["a"], work).await;
         let sums: Vec<_> = outcomes.into_iter().filter_map(Result::ok).collect();
         assert_eq!(sums, (1..=10).collect::<Vec<u8>>());
@@ -86,7 +87,7 @@ fn a_command_that_fails_leaves_the_others_of_its_batch() {
 #[test]
 fn what_does_not_fit_a_batch_begins_the_next_one() {
     Reactor::new(None).run(async {
-        let door = Rc::new(door().await);
+        let door = Arc::new(door().await);
         let max = usize::try_from(door.store().batch_bytes_max()).expect("it is small");
         let work = async move |command: usize, transaction: &mut Transaction| {
             let long = BufMut::unpooled(max / 3 - 100).freeze();
@@ -106,7 +107,7 @@ fn what_does_not_fit_a_batch_begins_the_next_one() {
 fn a_command_that_the_store_refuses_leaves_the_others_of_its_batch() {
     const LEN: usize = 100_000;
     Reactor::new(None).run(async {
-        let door = Rc::new(door().await);
+        let door = Arc::new(door().await);
         for number in 0.. {
             let mut transaction = door.transaction();
             let name = key(&format!("full{number}"));
@@ -143,7 +144,7 @@ fn a_batch_that_is_overtaken_executes_again() {
             }
             Ok(sum)
         };
-        let door = Rc::new(door().await);
+        let door = Arc::new(door().await);
         let (outcomes, counted) = arrive_together(&door, &["a"], work).await;
         let sums: Vec<_> = outcomes.into_iter().map(|sum| sum.expect("it is done")).collect();
         assert_eq!(sums, (101..=120).collect::<Vec<u8>>());
@@ -156,7 +157,7 @@ fn a_batch_that_is_overtaken_executes_again() {
 #[test]
 fn commands_of_several_keys_take_their_turns() {
     Reactor::new(None).run(async {
-        let (door, left) = (Rc::new(door().await), Rc::new(RefCell::new(0)));
+        let (door, left) = (Arc::new(door().await), Rc::new(RefCell::new(0)));
         let all = [&["a"][..], &["a", "b"], &["b"], &["b", "c"], &["a", "b", "c"], &["c", "a"]];
         for round in 0..10 {
             for names in all.iter().cycle().skip(round).take(all.len()) {

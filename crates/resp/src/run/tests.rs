@@ -12,7 +12,6 @@ use net::{Broken, Stream};
 use reactor::Reactor;
 use std::cell::RefCell;
 use std::io::{IoSlice, IoSliceMut};
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// Keeps what is written.
@@ -38,7 +37,7 @@ impl Stream for Written {
 }
 
 /// Executes `lines` as one run. Returns the replies, and whether one had to wait.
-async fn execute(door: &Rc<Door>, lines: &[&str]) -> (String, bool) {
+async fn execute(door: &Arc<Door>, lines: &[&str]) -> (String, bool) {
     let mut session = Session::new(door, Arc::new(Wire::new(Ends::default())));
     let (staging, mut run) = (lines.concat().into_bytes(), Run::default());
     let mut end = 0;
@@ -84,7 +83,7 @@ fn counts(door: &Door) -> (u64, u64, u64) {
 fn requests_are_counted_whether_they_wait_or_not() {
     for ack in [Ack::Program, Ack::Buffer { bytes: 1 << 20 }] {
         Reactor::new(None).run(async {
-            let door = Rc::new(door_that(ack).await);
+            let door = Arc::new(door_that(ack).await);
             let sets = ["SET a one", "set b two", "SET a three", "SET c four"];
             let (replies, waits) = execute(&door, &sets).await;
             assert_eq!(replies, "+OK\r\n".repeat(4));

@@ -11,12 +11,12 @@ use crate::watcher::since;
 use base::Nanos;
 use clock::LocalFuture;
 use engine::{KeySpaceId, Landing};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Whose run it is.
 #[derive(Clone)]
 pub(super) struct Caller {
-    pub(super) door: Rc<Door>,
+    pub(super) door: Arc<Door>,
     pub(super) space: KeySpaceId,
     pub(super) client: u64,
 }

@@ -22,7 +22,7 @@ const SHAPE: Shape = Shape {
     frames: None,
 };
 
-async fn door() -> Rc<Door> {
+async fn door() -> Arc<Door> {
     let config = Config {
         capacity_bytes: 32 << 20,
         ack: Ack::Buffer { bytes: 8 << 20 },
@@ -39,7 +39,7 @@ async fn door() -> Rc<Door> {
     };
     let store = Store::format(Arc::new(Memory::new(SHAPE)), config);
     store.create_key_space(KeySpaceId(1)).await.expect("there is room");
-    Rc::new(Door::new(store, Users::default(), resp::Settings::default(), BufPool::new(1 << 22)))
+    Arc::new(Door::new(store, Users::default(), resp::Settings::default(), BufPool::new(1 << 22)))
 }
 
 #[test]

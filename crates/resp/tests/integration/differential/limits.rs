@@ -5,7 +5,7 @@ use crate::differential::generate::{Words, encoded};
 use crate::differential::ours::{Client, door, pass};
 use reactor::Reactor;
 use resp::Door;
-use std::rc::Rc;
+use std::sync::Arc;
 
 const MIB: usize = 1 << 20;
 
@@ -44,7 +44,7 @@ fn field(line: &str, name: &str) -> usize {
 
 /// One client that looks, and one that has stored a value of a MiB and asks for it a hundred
 /// times, without ever reading an answer.
-async fn greedy(door: &Rc<Door>, limit: &str) -> (Client, Client) {
+async fn greedy(door: &Arc<Door>, limit: &str) -> (Client, Client) {
     let (mut looks, mut asks) = (Client::connect(door, 1), Client::connect(door, 2));
     looks.ask(&set("client-output-buffer-limit", limit), 1).await;
     let value: Words = vec![b"set".to_vec(), b"a".to_vec(), vec![b'v'; MIB]];

@@ -26,33 +26,33 @@ pub(crate) const SHAPE: Shape = Shape {
 const BUFFER: Ack = Ack::Buffer { bytes: 8 << 20 };
 
 /// A door to an empty store.
-pub(crate) async fn door(seed: u64) -> Rc<Door> {
+pub(crate) async fn door(seed: u64) -> Arc<Door> {
     door_to(Arc::new(Memory::new(SHAPE)), Users::default(), seed, BUFFER).await
 }
 
 /// The same, for these users.
-pub(crate) async fn door_for(users: Users) -> Rc<Door> {
+pub(crate) async fn door_for(users: Users) -> Arc<Door> {
     door_to(Arc::new(Memory::new(SHAPE)), users, 1, BUFFER).await
 }
 
 /// The same, of a store that takes its time to write, and answers when that is done.
-pub(crate) async fn slow_door(seed: u64) -> Rc<Door> {
+pub(crate) async fn slow_door(seed: u64) -> Arc<Door> {
     failing_door(seed).await.0
 }
 
 /// The same, and what it writes to.
-pub(crate) async fn failing_door(seed: u64) -> (Rc<Door>, Arc<Slow>) {
+pub(crate) async fn failing_door(seed: u64) -> (Arc<Door>, Arc<Slow>) {
     let slow = Arc::new(Slow::new(SHAPE, seed));
     (door_to(slow.clone(), Users::default(), seed, Ack::Program).await, slow)
 }
 
 /// A door to a store that takes its time to write, and the store, as NVMe hosts use it.
-pub(crate) async fn beside_hosts(seed: u64) -> (Rc<Door>, Arc<Store>) {
+pub(crate) async fn beside_hosts(seed: u64) -> (Arc<Door>, Arc<Store>) {
     let store = store(Arc::new(Slow::new(SHAPE, seed)), seed, Ack::Program).await;
     (door_of(store.clone(), Users::default(), seed), store)
 }
 
-async fn door_to(media: Arc<dyn Media>, users: Users, seed: u64, ack: Ack) -> Rc<Door> {
+async fn door_to(media: Arc<dyn Media>, users: Users, seed: u64, ack: Ack) -> Arc<Door> {
     door_of(store(media, seed, ack).await, users, seed)
 }
 
@@ -76,9 +76,9 @@ async fn store(media: Arc<dyn Media>, seed: u64, ack: Ack) -> Arc<Store> {
     store
 }
 
-fn door_of(store: Arc<Store>, users: Users, seed: u64) -> Rc<Door> {
+fn door_of(store: Arc<Store>, users: Users, seed: u64) -> Arc<Door> {
     let settings = Settings { seed, ..Settings::default() };
-    let door = Rc::new(Door::new(store, users, settings, BufPool::new(1 << 22)));
+    let door = Arc::new(Door::new(store, users, settings, BufPool::new(1 << 22)));
     let tended = door.clone();
     clock::spawn(async move { tended.tend().await });
     door
@@ -92,12 +92,12 @@ pub(crate) struct Client {
 
 impl Client {
     /// Through a network that cuts what is sent into pieces.
-    pub(crate) fn connect(door: &Rc<Door>, seed: u64) -> Self {
+    pub(crate) fn connect(door: &Arc<Door>, seed: u64) -> Self {
         Self::connect_counted(door, seed, Rc::default())
     }
 
     /// The same, and counts the polls of the task that serves it.
-    pub(crate) fn connect_counted(door: &Rc<Door>, seed: u64, polls: Rc<Cell<u64>>) -> Self {
+    pub(crate) fn connect_counted(door: &Arc<Door>, seed: u64, polls: Rc<Cell<u64>>) -> Self {
         let conditions = Conditions {
             delay: (Nanos(10), Nanos(400)),
             piece_max: 1 << 16,

@@ -289,7 +289,7 @@ async fn race(client: &mut Client, number: u64, rng: &mut Rng, model: &RefCell<M
     }
 }
 
-async fn compare(door: &Rc<Door>, model: &Model, seed: u64) {
+async fn compare(door: &Arc<Door>, model: &Model, seed: u64) {
     let mut client = Client::connect(door, 999);
     let sum = ask(&mut client, "get sum").await;
     assert_eq!(integer(&sum), model.increments, "seed {seed}");

@@ -7,6 +7,7 @@ use base::mix;
 use reactor::Reactor;
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 fn line(line: &str) -> Vec<u8> {
     encoded(&line.split(' ').map(|word| word.as_bytes().to_vec()).collect())
@@ -44,7 +45,7 @@ fn what_many_add_at_once_is_all_there() {
 
 /// Lets six clients send lines that each picks by its turn.
 async fn crowd(
-    door: &Rc<resp::Door>,
+    door: &Arc<resp::Door>,
     turns: u64,
     line_of: impl Fn(u64, u64) -> String + Copy + 'static,
 ) {
