@@ -25,7 +25,9 @@ pub(crate) const NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:a0b1c2d3-0000-8000
 impl Target {
     pub(crate) fn start(kept: Kept, kind: Kind) -> Self {
         let served = match kept {
-            Kept::InMemory => Served::Memory { size_bytes: 1 << 30, kind: in_memory(kind) },
+            Kept::InMemory => {
+                Served::Memory { size_bytes: 1 << 30, kind: in_memory(kind), reactors: 1 }
+            }
             Kept::OnIdealFlash => {
                 let ideal = ideal(kind);
                 Served::Emulated(Box::new(ideal.without_delays()))

@@ -3,8 +3,10 @@
 //! With one reactor, devices and connections share it, and no command leaves its core. With more,
 //! the first reactors have one device or more each, and at least one reactor is for connections.
 //! New connections are distributed over those. Their commands go through the [`bridge`] to the
-//! device that the queue's Connect names ([`router`]). I/O commands of a drive on a disk do not:
-//! the connection's reactor executes them itself.
+//! device that the queue's Connect names ([`router`]). I/O commands of a drive on a disk or in
+//! memory do not: the connection's reactor executes them itself. Redis clients of such a drive are
+//! distributed over its own reactor and those for connections. A single such drive shares its
+//! reactor with connections too.
 
 mod accept_order;
 mod address;

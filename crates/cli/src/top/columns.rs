@@ -113,8 +113,9 @@ pub(super) fn of_reactors(width: u16) -> Vec<Column<(usize, ReactorSample)>> {
         column("reactor", HOST_WIDTH, NAME, |(place, _): &(usize, ReactorSample)| {
             place.to_string()
         }),
-        column("busy", 12, 2, |(_, it)| format!("{} %", tenths(it.busy_percent))),
-        column("connections", 11, 1, |(_, it)| grouped(it.connections)),
+        column("busy", 12, 3, |(_, it)| format!("{} %", tenths(it.busy_percent))),
+        column("connections", 11, 2, |(_, it)| grouped(it.connections)),
+        column("Redis clients", 13, 1, |(_, it)| grouped(it.redis_clients)),
         column("long polls", 10, 0, |(_, it)| grouped(it.long_polls)),
     ];
     fitting(columns, width)

@@ -75,6 +75,8 @@ pub(super) struct ReactorSample {
     /// Busy share of the interval.
     pub(super) busy_percent: f64,
     pub(super) connections: u64,
+    /// Connections of Redis clients.
+    pub(super) redis_clients: u64,
     /// Polls of the interval that took more than 100 us of CPU time.
     pub(super) long_polls: u64,
 }
@@ -216,6 +218,7 @@ impl ReactorSample {
         Self {
             busy_percent: share.unwrap_or_default() * 100.0,
             connections: after.connections,
+            redis_clients: after.redis_clients,
             long_polls: long(after).saturating_sub(before.map_or(0, long)),
         }
     }

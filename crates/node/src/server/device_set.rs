@@ -1,14 +1,15 @@
+use super::accept_order::AcceptOrder;
 use super::device_census::DeviceCensus;
 use super::drive::Drive;
 use super::error::ServerError;
 use super::report::RedisReport;
-use super::resp::{RespDoor, RespListeners};
+use super::resp::{RespArrival, RespClients, RespDoor, RespListeners};
 use super::served::Served;
 use super::served_state::{Began, ServedState};
 use super::setup::{ServedDevice, ServedSubsystem, ServerConfig};
 use crate::DiskOptions;
 use controller::{Controller, Rules, Subsystem, SubsystemConfig, Subsystems};
-use reactor::Reactor;
+use reactor::{Outbox, Reactor, SendEnd};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -25,6 +26,8 @@ pub(super) struct DeviceSetPlan {
     devices: Vec<(usize, ServedDevice)>,
     /// The Redis listeners of these devices.
     resp: Vec<RespListeners>,
+    /// Takes Redis clients for each of the other reactors that may use shared devices.
+    pub(super) resp_deals: Vec<SendEnd<RespArrival>>,
     /// The subsystems of these devices.
     here: Vec<ServedSubsystem>,
     /// The names of subsystems in other reactors.
@@ -44,6 +47,8 @@ pub(super) struct DeviceSet {
     /// How devices with state files started, by their indices in the server's list.
     pub(super) began: Vec<(usize, Began)>,
     resp: Vec<RespDoor>,
+    /// The Redis clients of this reactor.
+    pub(super) clients: Rc<RespClients>,
 }
 
 /// Distributes the devices of `config` over `count` reactors in turn, each with its subsystems.
@@ -63,6 +68,7 @@ pub(super) fn deal(
             DeviceSetPlan {
                 devices: Vec::new(),
                 resp: Vec::new(),
+                resp_deals: Vec::new(),
                 here,
                 elsewhere,
                 rules: rules.clone(),
@@ -97,6 +103,7 @@ pub(super) struct DeviceSetBuilder {
     rooms: Vec<DeviceSlot>,
     places: Vec<usize>,
     resp: Vec<RespListeners>,
+    resp_deals: Vec<SendEnd<RespArrival>>,
     here: Vec<ServedSubsystem>,
     elsewhere: Vec<String>,
     rules: Rules,
@@ -118,7 +125,8 @@ impl DeviceSetBuilder {
         reactor: &mut Reactor,
         plan: DeviceSetPlan,
     ) -> Result<(Self, StateFiles), ServerError> {
-        let DeviceSetPlan { devices, resp, here, elsewhere, rules, tell, has_warned } = plan;
+        let DeviceSetPlan { devices, resp, resp_deals, here, elsewhere, rules, tell, has_warned } =
+            plan;
         let (mut rooms, mut places) = (Vec::new(), Vec::new());
         let (mut state_files, mut began) = (StateFiles::default(), Vec::new());
         for (place, ServedDevice { served, seed, state, .. }) in devices {
@@ -127,8 +135,8 @@ impl DeviceSetBuilder {
                     return Err(ServerError::NoState);
                 }
                 (Served::Disk { path, options }, None) => DeviceSlot::Disk(path, options),
-                (Served::Memory { size_bytes, kind }, None) => {
-                    let made = Drive::in_memory(kind, size_bytes, 1, seed);
+                (Served::Memory { size_bytes, kind, reactors }, None) => {
+                    let made = Drive::in_memory(kind, size_bytes, reactors, seed);
                     DeviceSlot::Ready(reactor.run(made)?)
                 }
                 (Served::Emulated(profile), None) => {
@@ -145,13 +153,25 @@ impl DeviceSetBuilder {
             reactor.settle();
             places.push(place);
         }
-        let shell = Self { rooms, places, resp, here, elsewhere, rules, tell, has_warned, began };
+        let shell = Self {
+            rooms,
+            places,
+            resp,
+            resp_deals,
+            here,
+            elsewhere,
+            rules,
+            tell,
+            has_warned,
+            began,
+        };
         Ok((shell, state_files))
     }
 
     /// Opens the disks. Runs inside the serving reactor.
     pub(super) async fn finish(self) -> Result<DeviceSet, ServerError> {
-        let Self { rooms, places, resp, here, elsewhere, rules, tell, has_warned, began } = self;
+        let Self { rooms, places, resp, resp_deals, here, elsewhere, rules, .. } = self;
+        let (tell, has_warned, began) = (self.tell, self.has_warned, self.began);
         let mut drives = Vec::new();
         for room in rooms {
             drives.push(match room {
@@ -180,16 +200,37 @@ impl DeviceSetBuilder {
                 drop(tell.send(UNNAMED_HOST.to_owned()));
             }
         });
-        let mut doors = Vec::new();
+        let (mut doors, clients) = (Vec::new(), Rc::new(RespClients::default()));
+        let (to_here, to_all) = resp_dealers(&clients, resp_deals);
         for gate in resp {
             let at = places.iter().position(|&place| place == gate.device);
             let drive = &drives[at.expect("a door is where its device is")];
             let store = drive.controller().kv();
             let store = store.ok_or(ServerError::NoPairs)?;
-            doors.push(gate.open(store.clone()).await?);
+            let deal = if drive.is_shared() { &to_all } else { &to_here };
+            doors.push(gate.open(store.clone(), deal.clone()).await?);
         }
-        Ok(DeviceSet { drives, places, subsystems, began, resp: doors })
+        Ok(DeviceSet { drives, places, subsystems, began, resp: doors, clients })
     }
+}
+
+/// Takes an accepted Redis client.
+type RespDealer = Rc<dyn Fn(RespArrival)>;
+
+/// Returns what serves Redis clients in this reactor, and what deals them to this one and others.
+fn resp_dealers(
+    clients: &Rc<RespClients>,
+    deals: Vec<SendEnd<RespArrival>>,
+) -> (RespDealer, RespDealer) {
+    let here = clients.clone();
+    let to_here: RespDealer = Rc::new(move |arrival| here.serve(arrival));
+    let others: Vec<Outbox<RespArrival>> = deals.into_iter().map(SendEnd::open).collect();
+    let (turns, here) = (AcceptOrder::among(others.len() + 1), to_here.clone());
+    let to_all: RespDealer = Rc::new(move |arrival| match others.get(turns.take()) {
+        Some(other) => other.send(arrival),
+        None => here(arrival),
+    });
+    (to_here, to_all)
 }
 
 impl DeviceSet {
@@ -222,6 +263,8 @@ impl DeviceSet {
 
     /// Closes the devices: see [`Drive::close`].
     pub(super) async fn close(&self) -> Result<(), ServerError> {
+        self.resp.iter().for_each(RespDoor::end);
+        self.clients.end().await;
         for door in &self.resp {
             door.close().await;
         }

@@ -115,7 +115,7 @@ impl Drive {
 
     /// Returns whether other reactors may use the controller.
     pub(super) const fn is_shared(&self) -> bool {
-        matches!(self, Self::Disk(_))
+        !self.is_emulated()
     }
 
     /// Returns the function that reads the flash counters for hosts.

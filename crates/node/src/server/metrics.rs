@@ -96,6 +96,9 @@ const OF_REACTOR: &[Figure<ReactorStatus>] = &[
     ("reactor_idle_seconds_total", Kind::Counter, "Time spent waiting", |it| {
         Some(seconds(it.idle_ns))
     }),
+    ("reactor_redis_clients", Kind::Gauge, "Open connections of Redis clients", |it| {
+        number(it.redis_clients)
+    }),
     ("reactor_commands_total", Kind::Counter, "I/O commands that were executed", |it| {
         number(it.commands)
     }),

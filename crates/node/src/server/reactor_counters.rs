@@ -4,6 +4,7 @@ use super::connections::{ConnectionCensus, Connections};
 use super::device_census::DeviceCensus;
 use super::device_set::DeviceSet;
 use super::report::Moved;
+use super::resp::RespClients;
 use base::Nanos;
 use controller::{AssociationCensus, Work};
 use reactor::{NoticeEnd, NoticeWriter};
@@ -20,6 +21,8 @@ pub(super) struct ReactorCounters {
     pub(super) associations: Vec<AssociationCensus>,
     pub(super) connections: Vec<ConnectionCensus>,
     pub(super) moved: Moved,
+    /// Open connections of Redis clients.
+    pub(super) redis_clients: u64,
     /// Work of this device for hosts: in this reactor, and in others by their numbers.
     pub(super) work: (Work, BTreeMap<u32, Work>),
 }
@@ -34,9 +37,10 @@ pub(super) type Questions = Vec<NoticeWriter<Question>>;
 pub(super) fn answer(
     questions: NoticeEnd<Question>,
     device_set: Option<Rc<DeviceSet>>,
-    connections: Option<Connections>,
+    connections: &Connections,
+    redis: &Rc<RespClients>,
 ) {
-    let questions = questions.open();
+    let (questions, connections, redis) = (questions.open(), connections.clone(), redis.clone());
     clock::spawn(async move {
         loop {
             let question = questions.read().await;
@@ -47,10 +51,9 @@ pub(super) fn answer(
                 census.associations = device_set.subsystems.census();
                 census.work = device_set.subsystems.work_by_reactor();
             }
-            if let Some(connections) = &connections {
-                census.connections = connections.census();
-                census.moved = connections.moved();
-            }
+            census.connections = connections.census();
+            census.moved = connections.moved();
+            census.redis_clients = redis.count();
             question(census);
         }
     });

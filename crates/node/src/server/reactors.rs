@@ -8,7 +8,7 @@ use super::error::ServerError;
 use super::places::ConnectionLimit;
 use super::reactor_counters::{Question, Questions, answer};
 use super::report::ReactorReport;
-use super::resp::{RespAddrs, RespListeners};
+use super::resp::{RespAddrs, RespArrival, RespClients, RespListeners};
 use super::router::{Homes, Router};
 use super::served::Served;
 use super::served_state::Began;
@@ -80,6 +80,18 @@ struct DeviceLinks {
     deals: Vec<SendEnd<Arrival>>,
     /// In the other reactors: the connections from the listening one.
     arrivals: Option<ReceiveEnd<Arrival>>,
+    /// Redis clients of devices that reactors share.
+    resp: Vec<ReceiveEnd<RespArrival>>,
+}
+
+/// The links of a devices' reactor to those of connections.
+#[derive(Default)]
+struct ConnectionLinks {
+    each: Vec<ConnectionLink>,
+    /// The connections that it serves itself, from the listening reactor.
+    arrivals: Option<ReceiveEnd<Arrival>>,
+    /// Takes Redis clients for each of the others.
+    resp: Vec<SendEnd<RespArrival>>,
 }
 
 /// The link of a devices' reactor to one of connections.
@@ -106,7 +118,8 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<ServerHandles, 
     let resp = resp_gates.iter().map(RespListeners::sign).collect::<Result<_, _>>()?;
     let listeners = Listeners { listeners: listeners.collect::<Result<_, _>>()?, places };
     let device_count = device_reactors(remotes.len(), config.devices.len());
-    let shares = remotes.len() > 1 && has_disk(&config);
+    let shares = remotes.len() > 1 && has_shared(&config);
+    let serves_all = shares && device_count == 1 && !has_emulated(&config);
     let mut slots = slots(shares, &remotes).into_iter();
     let mut slot = || slots.next().expect("there is one for each remote");
     let plans = deal(config, device_count, resp_gates, &tell);
@@ -128,11 +141,14 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<ServerHandles, 
     }
     let homes = plans.iter().enumerate();
     let homes = homes.flat_map(|(at, plan)| plan.names().map(move |name| (name.to_owned(), at)));
-    let (connection_links, device_links) =
-        connect(devices, connections, &Homes::new(homes.collect()));
+    let homes = Homes::new(homes.collect());
+    let (connection_links, device_links) = connect(devices, connections, serves_all, &homes);
     let plans = plans.into_iter().zip(rules);
-    for ((remote, plan), connection_links) in devices.iter().zip(plans).zip(connection_links) {
+    for ((remote, mut plan), mut connection_links) in
+        devices.iter().zip(plans).zip(connection_links)
+    {
         let (slot, question) = (slot(), question());
+        plan.0.resp_deals = std::mem::take(&mut connection_links.resp);
         spawner.spawn(remote, move |remote, ready| {
             live(remote, slot, plan, |device_set| {
                 device_side(device_set, connection_links, question, ready)
@@ -164,11 +180,18 @@ impl ReactorSlot {
     }
 }
 
-/// Returns whether a device is on a disk: only its tasks run in several reactors and wait for one
+/// Returns whether reactors share a device: only its tasks run in several reactors and wait for one
 /// another.
-fn has_disk(config: &ServerConfig) -> bool {
-    let is_on_disk = |device: &ServedDevice| matches!(device.served, Served::Disk { .. });
-    config.devices.iter().any(is_on_disk)
+fn has_shared(config: &ServerConfig) -> bool {
+    config.devices.iter().any(|device| !is_emulated(device))
+}
+
+fn has_emulated(config: &ServerConfig) -> bool {
+    config.devices.iter().any(is_emulated)
+}
+
+const fn is_emulated(device: &ServedDevice) -> bool {
+    matches!(device.served, Served::Emulated(_))
 }
 
 /// Returns a slot for each of `remotes`, linked as peers if they share a drive.
@@ -181,26 +204,35 @@ fn slots(shares: bool, remotes: &[Remote]) -> Vec<ReactorSlot> {
 }
 
 /// Creates the inboxes between the reactors of devices and those of connections, and from the first
-/// reactor of connections to the others.
+/// reactor of connections to the others: with `serves_all` to the first one of devices too.
 fn connect(
     devices: &[Remote],
     connections: &[Remote],
+    serves_all: bool,
     homes: &Homes,
-) -> (Vec<Vec<ConnectionLink>>, Vec<DeviceLinks>) {
-    let mut connection_links: Vec<Vec<ConnectionLink>> =
-        devices.iter().map(|_| Vec::new()).collect();
+) -> (Vec<ConnectionLinks>, Vec<DeviceLinks>) {
+    let mut connection_links: Vec<ConnectionLinks> =
+        devices.iter().map(|_| ConnectionLinks::default()).collect();
     let mut device_links = Vec::new();
     for (number, door) in (devices.len()..).zip(connections) {
         let reactor = u32::try_from(number).expect("a reactor has a thread");
-        let mut ends = Vec::new();
+        let (mut ends, mut resp) = (Vec::new(), Vec::new());
         for (device, connection_links) in devices.iter().zip(&mut connection_links) {
             let (to_device, commands) = mailbox(MESSAGES, door, device);
             let (responses, from_device) = mailbox(MESSAGES, device, door);
-            connection_links.push(ConnectionLink { reactor, commands, responses });
+            connection_links.each.push(ConnectionLink { reactor, commands, responses });
             ends.push((to_device, from_device));
+            let (deal, arrivals) = mailbox(SOCKETS, device, door);
+            connection_links.resp.push(deal);
+            resp.push(arrivals);
         }
-        let homes = homes.clone();
-        device_links.push(DeviceLinks { devices: ends, homes, deals: Vec::new(), arrivals: None });
+        let (homes, deals) = (homes.clone(), Vec::new());
+        device_links.push(DeviceLinks { devices: ends, homes, deals, arrivals: None, resp });
+    }
+    if serves_all {
+        let (deal, arrivals) = mailbox(SOCKETS, &connections[0], &devices[0]);
+        device_links[0].deals.push(deal);
+        connection_links[0].arrivals = Some(arrivals);
     }
     for (place, door) in connections.iter().enumerate().skip(1) {
         let (deal, arrivals) = mailbox(SOCKETS, &connections[0], door);
@@ -337,14 +369,8 @@ async fn alone(
     ready: &Sender<Ready>,
 ) -> Result<(Connections, Closed), ServerError> {
     let connections = Connections::new();
-    let (serving, inside) = (connections.clone(), device_set.clone());
-    let (addresses, listeners) = listeners.open(move |arrival| {
-        let address = transport_address(arrival.address);
-        let entrance = Entrance::new(inside.subsystems.clone(), address);
-        let port: Rc<dyn Port> = Rc::new(entrance.of_connection(arrival.way().number));
-        serving.serve(arrival, port);
-    })?;
-    answer(questions, Some(device_set.clone()), Some(connections.clone()));
+    let (addresses, listeners) = listeners.open(serve_here(&device_set, &connections))?;
+    answer(questions, Some(device_set.clone()), &connections, &device_set.clients);
     say(ready, Ready::Up { addresses, began: device_set.began.clone() });
     stopped().await;
     for listener in listeners {
@@ -355,31 +381,53 @@ async fn alone(
     Ok((connections, closed))
 }
 
-/// Runs devices whose commands come from other reactors.
+/// Runs devices whose commands come from other reactors, and connections of its own if it is dealt
+/// some.
 async fn device_side(
     device_set: Rc<DeviceSet>,
-    connection_links: Vec<ConnectionLink>,
+    links: ConnectionLinks,
     questions: NoticeEnd<Question>,
     ready: &Sender<Ready>,
 ) -> Result<(Connections, Closed), ServerError> {
     let mut bridges = Vec::new();
-    for ConnectionLink { reactor, commands, responses } in connection_links {
+    for ConnectionLink { reactor, commands, responses } in links.each {
         let queues = FarQueues::new(device_set.clone(), reactor, responses.open());
         clock::spawn(queues.clone().serve(commands.open()));
         bridges.push(queues);
     }
-    answer(questions, Some(device_set.clone()), None);
+    let connections = Connections::new();
+    if let Some(arrivals) = links.arrivals {
+        let (arrivals, serve) = (arrivals.open(), serve_here(&device_set, &connections));
+        clock::spawn(async move {
+            while let Some(arrival) = arrivals.receive().await {
+                serve(arrival);
+            }
+        });
+    }
+    answer(questions, Some(device_set.clone()), &connections, &device_set.clients);
     say(ready, Ready::Up { addresses: Vec::new(), began: device_set.began.clone() });
     stopped().await;
     for queues in &bridges {
         queues.end();
     }
+    connections.end().await;
     for queues in &bridges {
         queues.left().await;
     }
     // The bridges stay until then: without them, the other reactors end.
     let closed = device_set.close().await;
-    Ok((Connections::new(), closed))
+    Ok((connections, closed))
+}
+
+/// Returns what serves a connection in the reactor of its devices.
+fn serve_here(device_set: &Rc<DeviceSet>, connections: &Connections) -> impl Fn(Arrival) + 'static {
+    let (serving, inside) = (connections.clone(), device_set.clone());
+    move |arrival: Arrival| {
+        let address = transport_address(arrival.address);
+        let entrance = Entrance::new(inside.subsystems.clone(), address);
+        let port: Rc<dyn Port> = Rc::new(entrance.of_connection(arrival.way().number));
+        serving.serve(arrival, port);
+    }
 }
 
 /// Runs connections whose commands go to the reactors of devices.
@@ -389,11 +437,19 @@ async fn connection_side(
     questions: NoticeEnd<Question>,
     ready: &Sender<Ready>,
 ) -> Result<Connections, ServerError> {
-    let DeviceLinks { devices, homes, deals, arrivals } = links;
+    let DeviceLinks { devices, homes, deals, arrivals, resp } = links;
     let devices = devices.into_iter().map(|(to, from)| FarDevice::new(to.open(), from.open()));
     let router = Router::new(devices.collect(), homes);
-    let connections = Connections::new();
-    answer(questions, None, Some(connections.clone()));
+    let (connections, redis) = (Connections::new(), Rc::new(RespClients::default()));
+    for arrivals in resp {
+        let (arrivals, redis) = (arrivals.open(), redis.clone());
+        clock::spawn(async move {
+            while let Some(arrival) = arrivals.receive().await {
+                redis.serve(arrival);
+            }
+        });
+    }
+    answer(questions, None, &connections, &redis);
     let (serving, leaving) = (connections.clone(), router.clone());
     let serve = move |arrival: Arrival| {
         let port = router.port(arrival.way());
@@ -421,6 +477,7 @@ async fn connection_side(
         }
     }
     stopped().await;
+    redis.end().await;
     leaving.leave().await;
     connections.end().await;
     leaving.gone().await;

@@ -1,4 +1,5 @@
-//! Redis services: each is of one device, and the device's reactor serves its clients.
+//! Redis services: each is of one device, whose reactor accepts its clients. They are dealt to all
+//! reactors that may use the device.
 
 use super::certificates::Certificates;
 use super::connections::accept_all;
@@ -18,6 +19,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tls::TlsStream;
 
 /// Timeout of a client's TLS handshake, because the client occupies a connection slot.
@@ -90,8 +92,12 @@ impl RespListeners {
         })
     }
 
-    /// Starts to accept clients of `store`. Runs inside the reactor.
-    pub(super) async fn open(self, store: Arc<Store>) -> Result<RespDoor, ServerError> {
+    /// Starts to accept clients of `store`, and passes each to `deal`. Runs inside the reactor.
+    pub(super) async fn open(
+        self,
+        store: Arc<Store>,
+        deal: Rc<dyn Fn(RespArrival)>,
+    ) -> Result<RespDoor, ServerError> {
         let Self { device, plain, tls, users, settings, places } = self;
         let door = Arc::new(Door::new(store, users, settings, BufPool::new(POOL_BYTES)));
         door.prepare().await.map_err(ServerError::Resp)?;
@@ -100,46 +106,41 @@ impl RespListeners {
             clock::name_task("expiry");
             tended.tend().await;
         });
-        let clients = Rc::new(Clients {
-            door,
-            open: RefCell::default(),
-            is_over: Cell::new(false),
-            is_empty: Notify::new(),
-        });
+        let service = Arc::new(RespService { door, open: AtomicU64::new(0) });
         let mut listeners = Vec::new();
         if let Some(listener) = plain {
-            let (listener, places, clients) = (Rc::new(listener), places.clone(), clients.clone());
+            let (listener, places) = (Rc::new(listener), places.clone());
+            let (service, deal) = (service.clone(), deal.clone());
             listeners.push(listener.clone());
             clock::spawn(async move {
-                accept_all(&listener, |stream, address, host| {
-                    let ends = Ends::new(host.to_string(), address.to_string());
-                    match places.take() {
-                        Some(place) => clients.clone().serve(stream, place, ends),
-                        None => turn_away(&stream, &clients.door),
+                accept_all(&listener, |stream, address, host| match places.take() {
+                    Some(place) => {
+                        let ends = Ends::new(host.to_string(), address.to_string());
+                        let service = service.clone();
+                        deal(RespArrival { service, stream, place, ends, tls: None });
                     }
+                    None => turn_away(&stream, &service.door),
                 })
                 .await;
             });
         }
         if let Some((listener, certificates)) = tls {
-            let (listener, clients) = (Rc::new(listener), clients.clone());
+            let (listener, service) = (Rc::new(listener), service.clone());
             listeners.push(listener.clone());
             clock::spawn(async move {
-                accept_all(&listener, |stream, address, host| {
-                    let ends = Ends::new(host.to_string(), address.to_string());
-                    // Without a slot the connection closes: an error reply needs a handshake first.
-                    match places.take() {
-                        Some(place) => {
-                            let stream = TlsStream::of_server(stream, &certificates.get());
-                            clients.clone().serve_over_tls(stream, place, ends);
-                        }
-                        None => clients.door.counters().count_refused(),
+                // Without a slot the connection closes: an error reply needs a handshake first.
+                accept_all(&listener, |stream, address, host| match places.take() {
+                    Some(place) => {
+                        let ends = Ends::new(host.to_string(), address.to_string());
+                        let (service, tls) = (service.clone(), Some(certificates.get()));
+                        deal(RespArrival { service, stream, place, ends, tls });
                     }
+                    None => service.door.counters().count_refused(),
                 })
                 .await;
             });
         }
-        Ok(RespDoor { device, listeners, clients })
+        Ok(RespDoor { device, listeners, service })
     }
 }
 
@@ -147,87 +148,39 @@ fn listen(address: SocketAddr) -> Result<TcpListener, ServerError> {
     TcpListener::bind(address).map_err(|error| ServerError::Listen { address, error })
 }
 
-/// A running Redis service of a device.
+/// A Redis service, as all reactors that serve its clients use it.
+struct RespService {
+    door: Arc<Door>,
+    /// The connected clients of all reactors.
+    open: AtomicU64,
+}
+
+/// An accepted client.
+pub(super) struct RespArrival {
+    service: Arc<RespService>,
+    stream: TcpStream,
+    /// Its connection slot, freed when the connection ends.
+    place: ConnectionPermit,
+    ends: Ends,
+    /// The certificate and key, if it speaks TLS.
+    tls: Option<tls::Server>,
+}
+
+/// The accepting side of a device's Redis service.
 pub(super) struct RespDoor {
     /// The device's index in the server's list.
     pub(super) device: usize,
     listeners: Vec<Rc<TcpListener>>,
-    clients: Rc<Clients>,
-}
-
-/// The connected clients.
-struct Clients {
-    door: Arc<Door>,
-    /// Functions that close each connection, by number.
-    open: RefCell<BTreeMap<u64, Box<dyn Fn()>>>,
-    /// Whether new connections are closed at once.
-    is_over: Cell<bool>,
-    /// Notified when the last connection closes.
-    is_empty: Notify,
-}
-
-impl Clients {
-    fn serve(self: Rc<Self>, stream: TcpStream, place: ConnectionPermit, ends: Ends) {
-        let (stream, clients) = (Rc::new(stream), self.clone());
-        self.let_in(stream.clone(), place, async move { clients.answer(stream, ends).await });
-    }
-
-    fn serve_over_tls(
-        self: Rc<Self>,
-        stream: TlsStream<TcpStream>,
-        place: ConnectionPermit,
-        ends: Ends,
-    ) {
-        let (stream, clients) = (Rc::new(stream), self.clone());
-        self.let_in(stream.clone(), place, async move {
-            match stream.handshake(HANDSHAKE_LIMIT).await {
-                Ok(()) => clients.answer(stream.clone(), ends).await,
-                Err(_) => stream.shut_down(),
-            }
-            // The slot stays taken until all sent bytes have left.
-            stream.drained().await;
-        });
-    }
-
-    async fn answer(&self, stream: Rc<impl Stream + 'static>, ends: Ends) {
-        // Boxed: the enclosing futures would hold several times its size for each client.
-        Box::pin(serve_from(stream, self.door.clone(), ends)).await;
-    }
-
-    /// Serves a client in a task of its own.
-    fn let_in(
-        self: Rc<Self>,
-        stream: Rc<impl Stream>,
-        place: ConnectionPermit,
-        served: impl Future<Output = ()> + 'static,
-    ) {
-        if self.is_over.get() {
-            return;
-        }
-        let number = place.number;
-        // Boxed: the waiting future would hold several times its size.
-        let served = Box::pin(served);
-        self.open.borrow_mut().insert(number, Box::new(move || stream.shut_down()));
-        clock::spawn(async move {
-            clock::name_task("redis connection");
-            served.await;
-            drop(place);
-            let mut open = self.open.borrow_mut();
-            open.remove(&number);
-            if open.is_empty() {
-                self.is_empty.notify();
-            }
-        });
-    }
+    service: Arc<RespService>,
 }
 
 impl RespDoor {
     /// Returns the status of its clients.
     pub(super) fn status(&self) -> RedisStatus {
         let totals = self.totals();
-        let busiest = self.clients.door.census(CLIENTS_TOLD);
+        let busiest = self.service.door.census(CLIENTS_TOLD);
         RedisStatus {
-            clients: self.clients.open.borrow().len() as u64,
+            clients: self.service.open.load(Ordering::Relaxed),
             connections: totals.connections,
             commands: totals.commands,
             bytes_received: totals.read_bytes,
@@ -241,22 +194,104 @@ impl RespDoor {
 
     /// Returns the totals of its clients.
     pub(super) fn totals(&self) -> Totals {
-        self.clients.door.counters().totals()
+        self.service.door.counters().totals()
     }
 
-    /// Closes all connections and returns when their tasks have ended and executed all requests
-    /// received so far.
-    pub(super) async fn close(&self) {
+    /// Accepts no more clients.
+    pub(super) fn end(&self) {
         for listener in &self.listeners {
             listener.close();
         }
-        self.clients.is_over.set(true);
-        for end in self.clients.open.borrow().values() {
+    }
+
+    /// Ends the service, which has no clients left in any reactor.
+    pub(super) async fn close(&self) {
+        self.service.door.close().await;
+    }
+}
+
+/// The clients of Redis services that a reactor serves.
+#[derive(Default)]
+pub(super) struct RespClients {
+    /// Functions that close each connection, by number.
+    open: RefCell<BTreeMap<u64, Box<dyn Fn()>>>,
+    /// Whether new connections are closed at once.
+    is_over: Cell<bool>,
+    /// Notified when the last connection closes.
+    is_empty: Notify,
+}
+
+impl RespClients {
+    /// Serves an accepted client in a task of its own.
+    pub(super) fn serve(self: &Rc<Self>, arrival: RespArrival) {
+        let RespArrival { service, stream, place, ends, tls } = arrival;
+        let door = service.door.clone();
+        match tls {
+            None => {
+                let stream = Rc::new(stream);
+                self.let_in(stream.clone(), service, place, answer(stream, door, ends));
+            }
+            Some(tls) => {
+                let stream = Rc::new(TlsStream::of_server(stream, &tls));
+                self.let_in(stream.clone(), service, place, async move {
+                    match stream.handshake(HANDSHAKE_LIMIT).await {
+                        Ok(()) => answer(stream.clone(), door, ends).await,
+                        Err(_) => stream.shut_down(),
+                    }
+                    // The slot stays taken until all sent bytes have left.
+                    stream.drained().await;
+                });
+            }
+        }
+    }
+
+    fn let_in(
+        self: &Rc<Self>,
+        stream: Rc<impl Stream>,
+        service: Arc<RespService>,
+        place: ConnectionPermit,
+        served: impl Future<Output = ()> + 'static,
+    ) {
+        if self.is_over.get() {
+            return;
+        }
+        let (clients, number) = (self.clone(), place.number);
+        // Boxed: the waiting future would hold several times its size.
+        let served = Box::pin(served);
+        self.open.borrow_mut().insert(number, Box::new(move || stream.shut_down()));
+        service.open.fetch_add(1, Ordering::Relaxed);
+        clock::spawn(async move {
+            clock::name_task("redis connection");
+            served.await;
+            drop(place);
+            service.open.fetch_sub(1, Ordering::Relaxed);
+            let mut open = clients.open.borrow_mut();
+            open.remove(&number);
+            if open.is_empty() {
+                clients.is_empty.notify();
+            }
+        });
+    }
+
+    /// Returns the number of open connections.
+    pub(super) fn count(&self) -> u64 {
+        self.open.borrow().len() as u64
+    }
+
+    /// Closes all connections, and returns when their tasks have ended and executed all requests
+    /// received so far. Later ones are closed at once.
+    pub(super) async fn end(&self) {
+        self.is_over.set(true);
+        for end in self.open.borrow().values() {
             end();
         }
-        while !self.clients.open.borrow().is_empty() {
-            self.clients.is_empty.wait().await;
+        while !self.open.borrow().is_empty() {
+            self.is_empty.wait().await;
         }
-        self.clients.door.close().await;
     }
+}
+
+async fn answer(stream: Rc<impl Stream + 'static>, door: Arc<Door>, ends: Ends) {
+    // Boxed: the enclosing futures would hold several times its size for each client.
+    Box::pin(serve_from(stream, door, ends)).await;
 }

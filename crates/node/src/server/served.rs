@@ -25,6 +25,8 @@ pub enum Served {
         size_bytes: u64,
         /// Kind of its namespace.
         kind: MemoryKind,
+        /// How many reactors use it.
+        reactors: u32,
     },
 }
 
@@ -111,7 +113,7 @@ impl Served {
         let possible = MEMORY_DRIVE_BYTES_MIN..=MEMORY_BYTES_MAX;
         match parse_size(size) {
             Ok(size_bytes) if possible.contains(&size_bytes) => {
-                Ok(Self::Memory { size_bytes, kind })
+                Ok(Self::Memory { size_bytes, kind, reactors: 1 })
             }
             Err(error @ SizeError::NoUnit(_)) => Err(NotServed::MemorySize(error)),
             _ => Err(wrong()),
@@ -127,10 +129,12 @@ impl Served {
         }
     }
 
-    /// Returns the drive as one that so many reactors use, if it is on a disk.
-    pub(super) fn used_by(mut self, reactors: u32) -> Self {
-        if let Self::Disk { options, .. } = &mut self {
-            options.reactors = reactors;
+    /// Returns the drive as one that so many reactors use, if they can share it.
+    pub(super) fn used_by(mut self, by: u32) -> Self {
+        match &mut self {
+            Self::Disk { options, .. } => options.reactors = by,
+            Self::Memory { reactors, .. } => *reactors = by,
+            Self::Emulated(_) => {}
         }
         self
     }
@@ -162,10 +166,16 @@ mod tests {
     fn a_drive_in_memory_has_a_size_and_a_kind() {
         let named = |name: &str| Served::named(name, Path::new("."), Pace::None);
         let (size_bytes, kind) = (64 << 20, MemoryKind::Block);
-        assert_eq!(named("mem:64MiB?kind=block"), Ok(Served::Memory { size_bytes, kind }));
+        assert_eq!(
+            named("mem:64MiB?kind=block"),
+            Ok(Served::Memory { size_bytes, kind, reactors: 1 })
+        );
         let kind = MemoryKind::Kv;
-        assert_eq!(named("mem:64MiB?kind=kv"), Ok(Served::Memory { size_bytes, kind }));
-        assert_eq!(named("mem:64MiB"), Ok(Served::Memory { size_bytes, kind }));
+        assert_eq!(
+            named("mem:64MiB?kind=kv"),
+            Ok(Served::Memory { size_bytes, kind, reactors: 1 })
+        );
+        assert_eq!(named("mem:64MiB"), Ok(Served::Memory { size_bytes, kind, reactors: 1 }));
         for wrong in ["64MiB?kind=zoned", "64MiB?", "64MiB?seed=1", "1KiB", "x", ""] {
             let error = named(&format!("mem:{wrong}")).unwrap_err().to_string();
             let end = format!("as mem:512MiB or mem:4GiB?kind=block, and not mem:{wrong}");

@@ -256,6 +256,9 @@ pub struct ReactorStatus {
     /// I/O commands that devices executed in it.
     #[serde(default)]
     pub commands: u64,
+    /// Open connections of Redis clients whose commands it executes.
+    #[serde(default)]
+    pub redis_clients: u64,
     /// Polls that took more than 100 us of the thread's CPU time, by the names of their tasks.
     #[serde(default)]
     pub long_polls: Vec<LongPollStatus>,

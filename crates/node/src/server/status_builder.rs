@@ -116,6 +116,7 @@ fn reactor_status(census: &ReactorCounters, remote: &Remote, work: Work) -> Reac
         bytes_received: census.moved.received,
         bytes_sent: census.moved.sent,
         commands: WorkStatus::from(work).commands,
+        redis_clients: census.redis_clients,
         long_polls: remote.long_polls().into_iter().map(LongPollStatus::from).collect(),
     }
 }

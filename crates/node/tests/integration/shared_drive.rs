@@ -1,5 +1,5 @@
-//! A drive on a disk that is served by several reactors, each of which executes the commands of its
-//! own connections, while the first one answers all that is not of an I/O queue.
+//! A drive on a disk or in memory that is served by several reactors, each of which executes the
+//! commands of its own connections, while the first one answers all that is not of an I/O queue.
 
 #[cfg(test)]
 mod end;
@@ -7,5 +7,7 @@ mod end;
 mod peer;
 #[cfg(test)]
 mod queues;
+#[cfg(test)]
+mod redis;
 #[cfg(test)]
 mod scene;

@@ -112,6 +112,7 @@ fn status(uptime_ms: u64, work: WorkStatus, associations: Vec<AssociationStatus>
             bytes_received: 0,
             bytes_sent: 0,
             commands: 0,
+            redis_clients: 0,
             long_polls: vec![long_polls("cleaner", uptime_ms), long_polls("scrub", uptime_ms / 2)],
         }],
     }

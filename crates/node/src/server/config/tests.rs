@@ -75,7 +75,8 @@ fn a_file_is_what_it_says() {
     assert_eq!(config.nvme_tcp, ["127.0.0.1:4420".parse().unwrap(), "[::1]:4420".parse().unwrap()]);
     let [fast, slow] = &config.devices[..] else { panic!("there are two devices") };
     assert_eq!((&fast.name[..], fast.seed), ("fast", 7));
-    assert_eq!(fast.served, Served::Memory { size_bytes: 1 << 30, kind: MemoryKind::Kv });
+    let (size_bytes, kind) = (1 << 30, MemoryKind::Kv);
+    assert_eq!(fast.served, Served::Memory { size_bytes, kind, reactors: 1 });
     let mut ideal = crate::Profile::load("ideal").unwrap().without_delays();
     ideal.name = "ideal without delays".to_owned();
     assert_eq!((&slow.served, slow.seed), (&Served::Emulated(Box::new(ideal)), 1));

@@ -1,6 +1,6 @@
 use drive::Format;
-use node::server::{Inquirer, Served, Server, ServerConfig, Status};
-use node::{DiskDrive, DiskOptions};
+use node::server::{Inquirer, Served, ServedResp, Server, ServerConfig, Status};
+use node::{DiskDrive, DiskOptions, MemoryKind};
 use reactor::{Reactor, Remote};
 use std::net::SocketAddr;
 use std::num::NonZero;
@@ -36,23 +36,36 @@ impl File {
     /// Serves it in so many reactors.
     pub(crate) fn serve(&self, reactors: u16) -> Scene {
         let served = Served::Disk { path: self.path.clone(), options: DiskOptions::default() };
-        let reactors = NonZero::new(reactors).unwrap();
-        let any = ([127, 0, 0, 1], 0).into();
-        let config = ServerConfig::of_one(served, NQN, any, reactors);
-        let server = Server::start(ServerConfig { http: Some(any), ..config }).unwrap();
-        let inquirer = Inquirer::new(server.http_address().unwrap()).unwrap();
-        Scene { server, inquirer, _folder: self.folder.clone() }
+        Scene { _folder: Some(self.folder.clone()), ..Scene::of(served, reactors) }
     }
+}
+
+/// Serves a drive in memory in so many reactors.
+pub(crate) fn serve_memory(reactors: u16) -> Scene {
+    let (size_bytes, kind) = (DRIVE_BYTES, MemoryKind::Kv);
+    Scene::of(Served::Memory { size_bytes, kind, reactors: 1 }, reactors)
 }
 
 pub(crate) struct Scene {
     pub(crate) server: Server,
     inquirer: Inquirer,
     /// Keeps the file until the server has stopped: a server whose file is removed fails.
-    _folder: Arc<TempDir>,
+    _folder: Option<Arc<TempDir>>,
 }
 
 impl Scene {
+    /// Serves a drive to NVMe/TCP hosts and Redis clients.
+    fn of(served: Served, reactors: u16) -> Self {
+        let reactors = NonZero::new(reactors).unwrap();
+        let any = ([127, 0, 0, 1], 0).into();
+        let mut config = ServerConfig::of_one(served, NQN, any, reactors);
+        let resp = ServedResp::of_users(None).unwrap().at("127.0.0.1:0").unwrap();
+        config.devices[0].resp = Some(resp);
+        let server = Server::start(ServerConfig { http: Some(any), ..config }).unwrap();
+        let inquirer = Inquirer::new(server.http_address().unwrap()).unwrap();
+        Self { server, inquirer, _folder: None }
+    }
+
     pub(crate) fn address(&self) -> SocketAddr {
         self.server.addresses()[0]
     }
