@@ -5,8 +5,8 @@
 //! 2. `crate::rig` builds the device, fills or ages it and measures.
 //! 3. [`state`] saves the device in a file, at the end of a run or at a pause.
 //! 4. [`remote`] measures a namespace over NVMe/TCP, [`redis`] a database of a Redis server,
-//!    [`file`] a drive on a disk. Before they write, [`foreign`] checks that the target has no
-//!    other data.
+//!    [`file`] a drive on a disk, [`mem`] one in memory. Before they write to what can have data
+//!    of others, [`foreign`] checks that it has none.
 //! 5. [`report`] prints the result, [`figure`] draws it. [`faults`] lists the flash faults that
 //!    happened, [`power`] what a power loss left.
 
@@ -16,6 +16,8 @@ mod file;
 mod fitted;
 mod foreign;
 mod index_table;
+mod long_polls;
+mod mem;
 mod outside;
 mod plan;
 mod power;
@@ -49,6 +51,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Output, Failure> {
         Some(BenchCommand::Replay(args)) => replay::run(args),
         None if Uri::is_meant(&args.measure.target) => remote::run(args),
         None if resp_client::Uri::is_meant(&args.measure.target) => redis::run(args),
+        None if mem::is_meant(&args.measure.target) => mem::run(args),
         None if file::is_meant(&args.measure.target) => file::run(args),
         None => run_plan(args),
     }

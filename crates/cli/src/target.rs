@@ -39,7 +39,7 @@ impl Target {
                 return Err(Failure::Refused(format!(
                     "the target {uri:?} is not available: use sim:PROFILE for virtual time or \
                      emu:PROFILE for real time, as in sim:moke, nvme-tcp://HOST:PORT/NQN, \
-                     resp://HOST:PORT/DATABASE or file:PATH"
+                     resp://HOST:PORT/DATABASE, file:PATH or mem:SIZE"
                 )));
             }
         };

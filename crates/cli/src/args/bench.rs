@@ -30,6 +30,8 @@ Targets:
                durability=MODE  group, everysec or capacitor [default: group]
                reactors=N       Threads, 1 to 64 [default: 1]
                cache=SIZE       Memory for values [default: off]
+  mem:SIZE     A drive in memory, made for the measurement. Option, after a ?:
+               reactors=N       Threads, 1 to 64 [default: 1]
   bench reads a sample of 64 keys or 128 blocks of an nvme-tcp, resp or file
   target. It refuses the target if it did not write one of them, unless
   --overwrite is given. It can overwrite other data outside the sample.
@@ -61,6 +63,7 @@ Examples:
   kvasir bench randread --target sim:970pro --block-size 16KiB
   kvasir bench randread --target nvme-tcp://127.0.0.1:4420/NQN --seconds 10
   kvasir bench ycsb-b --target resp://127.0.0.1/9?connections=8
+  kvasir bench ycsb-c --target mem:1GiB?reactors=2 --value-size 64
   kvasir bench randwrite --target sim:mine.toml --precondition 90%
   kvasir bench mixed --faults examples/faults/worn.toml --cut-at 20ms
   kvasir bench ycsb-a --state a.state --pause-after 50000

@@ -1,21 +1,20 @@
 //! `kvasir bench` on a key-value drive on a file or block device, opened in this process.
 
 use super::foreign;
+use super::long_polls;
 use super::outside::{self, Asked, More};
 use super::plan::{self, Place};
-use super::spread::{Crew, Spread};
+use super::spread;
 use crate::args::BenchArgs;
 use crate::drive;
 use crate::number::{grouped, seconds};
 use crate::output::{Failure, Output};
 use crate::path::shown;
-use base::limits::KEY_BYTES_INLINE;
 use base::{Nanos, human_bytes};
 use disk::{Counters, File};
 use engine::{Counts, How};
 use node::server::LongPollStatus;
 use node::{DiskDrive, DiskOptions, cache_size};
-use reactor::Remote;
 use serde::Serialize;
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -53,7 +52,7 @@ impl Target {
             let (key, value) = option.split_once('=').unwrap_or((option, ""));
             match key {
                 "durability" => target.options.durability = drive::durability(value)?,
-                "reactors" => target.reactors = reactors(value)?,
+                "reactors" => target.reactors = spread::reactors(value)?,
                 "cache" => {
                     let size = cache_size(value).map_err(Failure::Refused)?;
                     target.options.cache_bytes = size;
@@ -77,7 +76,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<Output, Failure> {
     let operation = plan::operation(args)?;
     let place = Place { nsid: NSID, space: Space::Pairs, keys: None };
     let plan = plan::of(args, operation, place, Payload::Full)?;
-    check_keys(&plan)?;
+    spread::check_keys(&plan)?;
     let file = drive::open(&path)?;
     let (measured, device, figures, unclosed) =
         drive::serve_among(reactors, async |remotes, others| {
@@ -96,43 +95,20 @@ pub(super) fn run(args: &BenchArgs) -> Result<Output, Failure> {
             }
             let before = Cell::new(None);
             let begin = || before.set(Some(Usage::of(&file, &opened)));
-            let (here, mut crew) = (opened.controller(), None);
-            let measured = if others.is_empty() {
-                outside::measure(args, &plan, &here.queue_pair(), || None, begin).await?
-            } else {
-                let (queue, others) = Spread::new(here, others)?;
-                crew = Some(others);
-                outside::measure(args, &plan, &queue, || None, begin).await?
-            };
+            let (measured, crew) =
+                spread::measure(args, &plan, opened.controller(), others, begin).await?;
             let before = before.take().expect("it has begun");
             let mut figures = Figures::new(options, &before, &Usage::of(&file, &opened), &opened);
-            figures.long_polls = long_polls(remotes);
+            figures.long_polls = long_polls::of(remotes);
             clock::name_task("close");
             // What was measured is reported even if the drive cannot be closed.
             let closed = opened.close().await.map_err(said);
-            let unclosed = closed.and(crew.map_or(Ok(()), Crew::end)).err();
+            let unclosed = closed.and(crew.end()).err();
             Ok((measured, describe(&path, &opened), figures, unclosed))
         })?;
     let asked = Asked { args, plan: &plan, target: &args.measure.target, device };
     let output = outside::report(asked, &measured, &figures.of_report(&measured.outcome), figures);
     Ok(output.with_errors(unclosed.map(|failure| failure.to_string())))
-}
-
-/// Parses the number of reactors.
-fn reactors(text: &str) -> Result<u8, Failure> {
-    let refused = || Failure::Refused(format!("reactors are 1 to 64, not {text:?}"));
-    text.parse().ok().filter(|count| (1..=64).contains(count)).ok_or_else(refused)
-}
-
-/// Refuses keys that do not fit an NVMe command.
-fn check_keys(plan: &Plan) -> Result<(), Failure> {
-    if plan.key_bytes <= KEY_BYTES_INLINE {
-        return Ok(());
-    }
-    Err(Failure::Refused(format!(
-        "on a drive a key has 1 to {KEY_BYTES_INLINE} bytes here, and not {}",
-        plan.key_bytes
-    )))
 }
 
 /// Refuses pairs for which the drive has no room.
@@ -188,22 +164,6 @@ struct Figures {
     long_polls: Vec<LongPollStatus>,
     #[serde(skip)]
     retrieve_reads: u64,
-}
-
-/// Returns the long polls of all reactors, by the names of their tasks.
-fn long_polls(remotes: &[Remote]) -> Vec<LongPollStatus> {
-    let mut all: Vec<LongPollStatus> = Vec::new();
-    for it in remotes.iter().flat_map(Remote::long_polls).map(LongPollStatus::from) {
-        match all.iter_mut().find(|known| known.name == it.name) {
-            Some(known) => {
-                known.count += it.count;
-                known.longest_ns = known.longest_ns.max(it.longest_ns);
-                known.total_ns += it.total_ns;
-            }
-            None => all.push(it),
-        }
-    }
-    all
 }
 
 fn ratio(part: u64, whole: u64) -> Option<f64> {
@@ -275,10 +235,7 @@ impl More for Figures {
         facts.extend(amplification("write amplif.", self.disk_write_amplification));
         facts.extend(amplification("space amplif.", self.space_amplification));
         facts.extend(amplification("index, bytes a pair", self.index_bytes_per_pair));
-        facts.extend(self.long_polls.iter().map(|it| {
-            let [longest, total] = [it.longest_ns, it.total_ns].map(Nanos);
-            ("long polls", format!("{}: {}, {longest} at most, {total} in all", it.name, it.count))
-        }));
+        facts.extend(long_polls::facts(&self.long_polls));
         facts
     }
 }

@@ -1,7 +1,10 @@
 //! A queue whose commands are executed by any of several reactors, whichever is free.
 
+use super::outside::{self, Measured};
+use crate::args::BenchArgs;
 use crate::output::Failure;
 use base::Nanos;
+use base::limits::KEY_BYTES_INLINE;
 use clock::{Rank, Stage, Stages, TaskId};
 use controller::{Completion, Controller, Queue, Submission};
 use reactor::{Peer, Reactor, Remote, RingError, stopped};
@@ -11,14 +14,51 @@ use std::io;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
+use workload::Plan;
 
 /// Commands that a reactor executes at a time: more than a disk needs in flight.
 const TASKS: usize = 1_024;
 
 /// The other reactors, each on its own thread. Dropping this ends them.
+#[derive(Default)]
 pub(super) struct Crew {
     remotes: Vec<Remote>,
     threads: Vec<JoinHandle<Result<(), RingError>>>,
+}
+
+/// Parses the number of reactors.
+pub(super) fn reactors(text: &str) -> Result<u8, Failure> {
+    let refused = || Failure::Refused(format!("reactors are 1 to 64, not {text:?}"));
+    text.parse().ok().filter(|count| (1..=64).contains(count)).ok_or_else(refused)
+}
+
+/// Refuses keys that do not fit an NVMe command.
+pub(super) fn check_keys(plan: &Plan) -> Result<(), Failure> {
+    if plan.key_bytes <= KEY_BYTES_INLINE {
+        return Ok(());
+    }
+    Err(Failure::Refused(format!(
+        "on a drive a key has 1 to {KEY_BYTES_INLINE} bytes here, and not {}",
+        plan.key_bytes
+    )))
+}
+
+/// Measures `plan` on `drive`, whose commands this reactor and `others` execute, and returns the
+/// others too. `begin` is called once the keys that the plan reads are stored.
+pub(super) async fn measure(
+    args: &BenchArgs,
+    plan: &Plan,
+    drive: &Arc<Controller>,
+    others: Vec<(Peer, Remote)>,
+    begin: impl FnOnce(),
+) -> Result<(Measured, Crew), Failure> {
+    if others.is_empty() {
+        let measured = outside::measure(args, plan, &drive.queue_pair(), || None, begin).await?;
+        return Ok((measured, Crew::default()));
+    }
+    let (queue, crew) = Spread::new(drive, others)?;
+    let measured = outside::measure(args, plan, &queue, || None, begin).await?;
+    Ok((measured, crew))
 }
 
 /// State that all reactors share.
@@ -43,7 +83,7 @@ impl Board {
 
 /// The queue's end in the reactor of the host.
 #[derive(Clone)]
-pub(super) struct Spread {
+struct Spread {
     board: Arc<Board>,
     asked: Rc<RefCell<Asked>>,
 }
@@ -57,13 +97,10 @@ struct Asked {
 
 impl Spread {
     /// Returns a queue to `drive`. This reactor and `others` execute its commands.
-    pub(super) fn new(
-        drive: &Arc<Controller>,
-        others: Vec<(Peer, Remote)>,
-    ) -> Result<(Self, Crew), Failure> {
+    fn new(drive: &Arc<Controller>, others: Vec<(Peer, Remote)>) -> Result<(Self, Crew), Failure> {
         let board = Arc::new(Board::default());
         board.posted().idle.resize_with(others.len() + 1, Vec::new);
-        let mut crew = Crew { remotes: Vec::new(), threads: Vec::new() };
+        let mut crew = Crew::default();
         for (peer, remote) in others {
             let (board, drive) = (board.clone(), drive.clone());
             let thread = Builder::new().name(format!("kvasir-{}", peer.number()));

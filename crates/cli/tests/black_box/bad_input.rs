@@ -184,7 +184,7 @@ fn targets_that_cannot_be_are_refused() {
         ("emu:", "there is no profile"),
         ("emu:mokee", "there is no profile"),
         ("emu:moke?colour=red", "no option"),
-        ("mem:1GiB", "use sim:PROFILE"),
+        ("ram:1GiB", "use sim:PROFILE"),
         ("nvme-tcp://127.0.0.1/x", "is no NVMe Qualified Name"),
         ("/dev/ng0n1", "use sim:PROFILE"),
         ("sim:", "there is no profile"),

@@ -284,6 +284,29 @@ fn reactors_on_threads_of_their_own_use_one_drive() {
     }
 }
 
+#[test]
+fn reactors_on_threads_of_their_own_use_one_drive_in_memory() {
+    for (target, reactors) in [("mem:64MiB", 1), ("mem:64MiB?reactors=3", 3)] {
+        for workload in ["mixed", "store", "delete"] {
+            let bench = ["bench", workload, "--ops", "5000", "--value-size", "64", "--json"];
+            let report = json(bench.into_iter().chain(["--target", target]));
+            assert_eq!((&report["ops"], &report["errors"]), (&5_000.into(), &0.into()));
+            assert_eq!(report["reactors"], reactors);
+        }
+    }
+    for (target, why) in [
+        ("mem:1KiB", "SIZE is at least 8.0 MiB"),
+        ("mem:64", "64 has no unit"),
+        ("mem:64MiB?seed=1", "it has no option \"seed=1\""),
+        ("mem:64MiB?reactors=0", "reactors are 1 to 64"),
+        ("mem:1024TiB", "more than the memory of this machine"),
+        ("mem:8MiB", "100,000 pairs do not fit mem:8.0 MiB"),
+    ] {
+        let said = refused(&["bench", "retrieve", "--target", target]);
+        assert!(said.contains(why), "{said}");
+    }
+}
+
 /// 1,000 values of 16 KiB in extents of 8 MiB, of which each is read twice.
 #[test]
 fn a_server_reports_the_amplification_of_its_disk() {
