@@ -2,7 +2,8 @@
 //! is there after each start, and nothing else than what was under way.
 //!
 //! `KVASIR_KILLS=300 cargo test --release -p kvasir-cli --test black_box killed -- --nocapture`
-//! kills more often than CI does; `KVASIR_KILL_SEED` makes another run.
+//! kills more often than CI does. `KVASIR_KILL_SEED` makes another run. With `KVASIR_KILL_CORES`
+//! each server has as many cores.
 
 mod host;
 mod oracle;
@@ -82,11 +83,12 @@ fn acknowledged_writes_survive_every_kill() {
     assert!(figures.stores > 100 * kills && figures.cut > 0, "{figures:?}");
 }
 
-/// The arguments of a server: all durabilities in turn, and one to four reactors.
+/// The arguments of a server: all durabilities in turn, and one to four cores, if no number is
+/// asked for.
 fn words(path: &Path, kill: u64) -> Vec<String> {
     let durabilities = ["group", "everysec", "capacitor"];
     let durability = durabilities[usize::try_from(kill % 3).unwrap()];
-    let cores = (1 + kill / 3 % 4).to_string();
+    let cores = number("KVASIR_KILL_CORES", 1 + kill / 3 % 4).to_string();
     let words = [
         "--device",
         path.to_str().unwrap(),
