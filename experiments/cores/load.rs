@@ -1,6 +1,7 @@
-use base::{Buf, Key, Rng};
+use base::{Buf, Key};
 use engine::{Begun, HashedKey, KeySpaceId, Store, Write};
 use std::sync::Arc;
+use workload::{Chooser, Distribution};
 
 /// Operations whose entries are prefetched before the first is executed, as of one read.
 const TOGETHER: u64 = 32;
@@ -20,6 +21,7 @@ pub(crate) struct Load {
     pub(crate) keys: u64,
     pub(crate) operations: u64,
     pub(crate) value_bytes: usize,
+    pub(crate) distribution: Distribution,
     /// The store is on a drive, with durability `capacitor`, whose blocks are memory.
     pub(crate) is_on_blocks: bool,
 }
@@ -35,7 +37,8 @@ impl Load {
             Kind::Get => "get",
         };
         let place = if self.is_on_blocks { "drive" } else { "memory" };
-        format!("{kind} {} B, {} keys, {place}", self.value_bytes, self.keys)
+        let by = if self.distribution == Distribution::Zipfian { " zipfian" } else { "" };
+        format!("{kind} {} B, {}{by} keys, {place}", self.value_bytes, self.keys)
     }
 
     fn value(&self) -> Buf {
@@ -55,11 +58,12 @@ impl Load {
 
     /// Executes `operations` on random keys.
     pub(crate) async fn execute(&self, store: &Arc<Store>, operations: u64, seed: u64) {
-        let (mut rng, value) = (Rng::new(seed), self.value());
+        let mut chooser = Chooser::new(self.distribution, self.keys, 0, seed);
+        let value = self.value();
         let mut keys = Vec::new();
         for _ in 0..operations / TOGETHER {
             keys.clear();
-            keys.extend((0..TOGETHER).map(|_| key(rng.below(self.keys))));
+            keys.extend((0..TOGETHER).map(|_| key(chooser.draw(self.keys))));
             for key in &keys {
                 match self.kind {
                     Kind::Store => store.expect_write(SPACE, HashedKey::new(key)),

@@ -1,6 +1,6 @@
-//! Measures what several reactors give: stores and gets of 64 bytes in memory, and of 8 KiB on a
-//! drive whose blocks are memory. Each reactor executes a load of its own, without sockets, on one
-//! store. One reactor and several alternate.
+//! Measures what several reactors give: stores and gets of 64 bytes in memory, and of 64 bytes and
+//! of 8 KiB on a drive whose blocks are memory. Each reactor executes a load of its own, without
+//! sockets, on one store. One reactor and several alternate.
 //!
 //! `cargo run --profile dist -p experiments --bin cores -- [REACTORS] [ROUNDS]`, alone.
 
@@ -10,12 +10,15 @@ mod team;
 use experiments::median;
 use load::{Kind, Load};
 use std::process::ExitCode;
+use workload::Distribution;
 
 const REACTORS: usize = 2;
 const ROUNDS: usize = 5;
 
 /// Each number of keys with the operations of a run.
-const IN_MEMORY: [(u64, u64); 2] = [(10_000, 4_000_000), (1_000_000, 4_000_000)];
+const IN_MEMORY: [(u64, u64); 3] =
+    [(10_000, 4_000_000), (1_000_000, 4_000_000), (10_000_000, 4_000_000)];
+const ZIPFIAN: (u64, u64) = (1_000_000, 4_000_000);
 const ON_BLOCKS: (u64, u64) = (50_000, 400_000);
 
 fn main() -> ExitCode {
@@ -27,12 +30,16 @@ fn main() -> ExitCode {
     };
     let mut loads = Vec::new();
     for kind in [Kind::Store, Kind::Get] {
+        let (value_bytes, is_on_blocks, distribution) = (64, false, Distribution::Uniform);
         for (keys, operations) in IN_MEMORY {
-            loads.push(Load { kind, keys, operations, value_bytes: 64, is_on_blocks: false });
+            loads.push(Load { kind, keys, operations, value_bytes, distribution, is_on_blocks });
         }
-        let (keys, operations) = ON_BLOCKS;
+        let ((keys, operations), distribution) = (ZIPFIAN, Distribution::Zipfian);
+        loads.push(Load { kind, keys, operations, value_bytes, distribution, is_on_blocks });
+        let ((keys, operations), distribution) = (ON_BLOCKS, Distribution::Uniform);
         for value_bytes in [64, 8 << 10] {
-            loads.push(Load { kind, keys, operations, value_bytes, is_on_blocks: true });
+            let is_on_blocks = true;
+            loads.push(Load { kind, keys, operations, value_bytes, distribution, is_on_blocks });
         }
     }
     println!("thousands of operations a second, medians of {rounds} rounds:");

@@ -1,9 +1,9 @@
 use crate::load::Load;
-use base::Nanos;
-use clock::Stage;
+use base::{Buf, Nanos};
+use clock::{Class, Stage};
 use drive::{Durability, Format};
 use engine::Store;
-use media::{BlocksShape, MemoryBlocks};
+use media::{Blocks, BlocksShape, MemoryBlocks, Segments};
 use node::{DiskDrive, DiskOptions, MemoryDrive, MemoryKind};
 use reactor::{Peer, Reactor, Remote, peers};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -15,7 +15,7 @@ use std::time::Instant;
 const TASKS: u64 = 64;
 
 const BLOCK_BYTES: u32 = 4_096;
-const MEMORY_BYTES: u64 = 512 << 20;
+const MEMORY_BYTES: u64 = 4 << 30;
 const DRIVE_BYTES: u64 = 1 << 30;
 
 /// What the reactors of a run share.
@@ -44,6 +44,7 @@ impl Held {
         let blocks = DRIVE_BYTES / u64::from(BLOCK_BYTES);
         let shape = BlocksShape { block_bytes: BLOCK_BYTES, blocks, parallelism: 64 };
         let blocks = Arc::new(MemoryBlocks::new(shape));
+        fill(&blocks).await;
         let format = Format { id: [1; 16], secret: [2; 16], extent_bytes: None };
         DiskDrive::format(blocks.clone(), format).await.expect("the blocks are many enough");
         let durability = Durability::Capacitor;
@@ -56,6 +57,14 @@ impl Held {
             Self::Memory(drive) => drive.kv().expect("it has pairs"),
             Self::Drive(drive) => drive.store(),
         }
+    }
+}
+
+/// Gives each block its memory, so that no run waits for the kernel to clear it.
+async fn fill(blocks: &MemoryBlocks) {
+    for block in 0..blocks.shape().blocks {
+        let content = Segments::from_iter([Buf::copy_from(&[0; BLOCK_BYTES as usize])]);
+        blocks.write(block, content, Class::HostWrite).await.expect("memory does not fail");
     }
 }
 
