@@ -65,7 +65,8 @@ impl KeySpaces {
         if space == KeySpaceId::STORE {
             return Ok(TableId::STORE);
         }
-        let word = self.word(space).load(Ordering::Relaxed);
+        // In one order with what else tells that a key space is there, or assumes that it is not.
+        let word = self.word(space).load(Ordering::SeqCst);
         if word % (1 << PRESENCE_BITS) == PRESENT {
             Ok(TableId { space, generation: word >> PRESENCE_BITS })
         } else {
@@ -120,7 +121,7 @@ impl KeySpaces {
         assert!(table.generation < 1 << 30, "a key space can be deleted 2^30 times");
         let presence = if exists { PRESENT } else { ABSENT };
         let word = (table.generation << PRESENCE_BITS) | presence;
-        self.word(table.space).store(word, Ordering::Relaxed);
+        self.word(table.space).store(word, Ordering::SeqCst);
     }
 
     /// Returns the words of all key spaces that were ever created, for a saved state.

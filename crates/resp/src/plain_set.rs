@@ -27,7 +27,7 @@ pub(crate) enum Tried {
     Done(Reply),
     /// A SET is in the log: [`PlainSet::stored`] takes what became of it.
     Landing(Landing),
-    /// Nothing: it needs [`PlainSet::put`] or [`get`](crate::plain_get::get).
+    /// Not all: it needs [`PlainSet::put`] or [`get`](crate::plain_get::get).
     MustWait,
 }
 
@@ -86,6 +86,8 @@ impl PlainSet {
         if !has_collections(store, space) {
             let announced = self.announced.take().expect("a SET is stored once");
             match store.begin_put(space, key, &value, Write::default(), announced) {
+                // `put` looks whether a collection was created at the same time.
+                Begun::Done(Ok(_)) if has_collections(store, space) => {}
                 Begun::Done(Ok(_)) => return Tried::Done(Reply::Ok),
                 Begun::Landing(landing) => tried = Tried::Landing(landing),
                 // `put` creates a database, and says what else is wrong.
@@ -97,10 +99,12 @@ impl PlainSet {
         tried
     }
 
-    /// Stores the value and waits until it is durable.
+    /// Stores the value, unless [`Self::try_put`] has, and waits until it is durable.
     pub(crate) async fn put(&mut self, door: &Door, space: KeySpaceId, key: &Key) -> Outcome {
         let store = door.store();
-        let mut announced = self.announced.take().expect("a SET is stored once");
+        let Some(mut announced) = self.announced.take() else {
+            return self.stored(door, space, key, Ok(Stored::Anew)).await;
+        };
         if has_collections(store, space) {
             // The look-up below may wait for writers that wait for announced ones.
             drop(announced);

@@ -19,6 +19,10 @@ const PERIOD: Nanos = Nanos::from_micros(50_000);
 /// Milliseconds after which it is tried again to remove nodes, if they could not be removed.
 const AGAIN: u64 = 1_000;
 
+/// Milliseconds by which the clocks of reactors may differ: each follows the wall clock between its
+/// polls.
+const SKEW: u64 = 1_000;
+
 /// Nodes that are removed at once.
 const NODES: usize = 128;
 
@@ -90,11 +94,13 @@ impl Door {
         let mut transaction = self.transaction();
         let Some(held) = transaction.get(NOTES, &grave(id)).await? else { return Ok(None) };
         let Some(mut found) = Grave::read(&held.value) else { return Ok(None) };
-        if found.date > clock::unix_now() {
-            return Ok(Some(found.date));
-        }
         if found.date > UnixMillis(0) {
-            // The collection has expired: no command can give it a later date.
+            let gone = UnixMillis(found.date.0 + SKEW);
+            if gone > clock::unix_now() {
+                return Ok(Some(gone));
+            }
+            // The collection has expired, by the clocks of all reactors: no command can give it a
+            // later date.
             let roots = hidden::roots(found.strings);
             let root = transaction.get(roots, &found.key).await?;
             if root.is_some_and(|root| has_grave(&root.value, id)) {

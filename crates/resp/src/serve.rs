@@ -54,15 +54,16 @@ pub async fn serve<S: Stream>(stream: Rc<S>, door: Arc<Door>) -> Ended {
 
 /// The same, and says from where.
 pub async fn serve_from<S: Stream>(stream: Rc<S>, door: Arc<Door>, ends: Ends) -> Ended {
-    if door.clients().len() >= door.parameters().clients_max() {
+    let wire = Arc::new(Wire::new(ends));
+    let Some(mut session) = Session::new(&door, wire.clone()) else {
         turn_away(&*stream, &door);
         stream.shut_down();
         return Ended::Refused;
-    }
+    };
     door.counters().count_connection();
     let connection = Rc::new(Connection {
         stream,
-        wire: Arc::new(Wire::new(ends)),
+        wire,
         outbox: RefCell::new(door.outbox()),
         work: Notify::new(),
         room: Notify::new(),
@@ -77,7 +78,6 @@ pub async fn serve_from<S: Stream>(stream: Rc<S>, door: Arc<Door>, ends: Ends) -
         guard.wire.ended().await;
         guard.stream.shut_down();
     });
-    let mut session = Session::new(&door, connection.wire.clone());
     let ended = connection.read(&door, &mut session).await;
     door.clients().remove(&session.id);
     connection.end(&door).await;

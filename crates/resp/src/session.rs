@@ -67,8 +67,13 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// A connection that has said nothing, known to `door`.
-    pub(crate) fn new(door: &Door, wire: Arc<Wire>) -> Self {
+    /// A connection that has said nothing, known to `door`. `None` if the door has as many clients
+    /// as it may have.
+    pub(crate) fn new(door: &Door, wire: Arc<Wire>) -> Option<Self> {
+        let mut clients = door.clients();
+        if clients.len() >= door.parameters().clients_max() {
+            return None;
+        }
         let id = door.new_id();
         let session = Self {
             id,
@@ -79,7 +84,7 @@ impl Session {
             wire: wire.clone(),
         };
         let now = clock::now();
-        door.clients().insert(
+        clients.insert(
             id,
             Client {
                 since: now,
@@ -94,7 +99,7 @@ impl Session {
                 wire,
             },
         );
-        session
+        Some(session)
     }
 
     /// The key space of its database.

@@ -170,11 +170,14 @@ impl Transaction {
 
     /// Whether something may be in `space`. If not, nothing is until this transaction is over.
     pub(crate) fn has(&mut self, space: KeySpaceId) -> bool {
-        let has = self.store.has_key_space(space);
-        if !has && self.assumption.is_none() {
+        if self.store.has_key_space(space) {
+            return true;
+        }
+        if self.assumption.is_none() {
             self.assumption = Some(self.upkeep.assume());
         }
-        has
+        // Another reactor may have created it before it could see the assumption.
+        self.store.has_key_space(space)
     }
 
     /// A number for a node or a grave, which nothing else has had.

@@ -38,7 +38,8 @@ impl Stream for Written {
 
 /// Executes `lines` as one run. Returns the replies, and whether one had to wait.
 async fn execute(door: &Arc<Door>, lines: &[&str]) -> (String, bool) {
-    let mut session = Session::new(door, Arc::new(Wire::new(Ends::default())));
+    let mut session =
+        Session::new(door, Arc::new(Wire::new(Ends::default()))).expect("there is room");
     let (staging, mut run) = (lines.concat().into_bytes(), Run::default());
     let mut end = 0;
     for line in lines {
