@@ -38,8 +38,8 @@ impl CleaningDue {
         self.note_any();
     }
 
-    /// Notes that an extent was opened. In memory others may be dead by now. That is known once all
-    /// that writers have counted is added, which the cleaner does.
+    /// Notes that an extent of hosts was opened. In memory others may be dead by now. That is known
+    /// once all that writers have counted is added, which the cleaner does.
     pub(crate) fn note_opened(&mut self) {
         self.is_urgent |= self.shares_space;
         self.note_fewer();

@@ -7,9 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The pins of each extent, and the cleaner while it waits for the last one.
 ///
-/// A task pins an extent in the stretch in which the index leads it there, or while the extent is
-/// pinned already, or while the whole log is locked. So the cleaner, which has been in the lanes of
-/// all records of its victim, finds each pin that there will be.
+/// A task pins an extent in the stretch in which the index leads it there or in which it appends to
+/// it, or while the extent is pinned already, or while the whole log is locked. So the cleaner,
+/// which has been in the lanes of all records of its victim, finds each pin that there will be.
 #[derive(Debug)]
 pub(crate) struct Pins {
     extents: Vec<AtomicU32>,

@@ -228,7 +228,10 @@ impl Log {
         let label = Label { stream, epoch: epoch.0 };
         let extent = self.media.open(label).map_err(|_| NoRoom)?;
         state.extents.insert(extent, Extent::new(label));
-        state.cleaning.note_opened();
+        match stream {
+            Stream::Host => state.cleaning.note_opened(),
+            Stream::Gc | Stream::Index => state.cleaning.note_fewer(),
+        }
         state.space.open(stream);
         self.owners.set(extent, part.writer.number);
         self.lives.begin(extent);
