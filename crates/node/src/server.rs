@@ -4,9 +4,9 @@
 //! the first reactors have one device or more each, and at least one reactor is for connections.
 //! New connections are distributed over those. Their commands go through the [`bridge`] to the
 //! device that the queue's Connect names ([`router`]). I/O commands of a drive on a disk or in
-//! memory do not: the connection's reactor executes them itself. Redis clients of such a drive are
-//! distributed over its own reactor and those for connections. A single such drive shares its
-//! reactor with connections too.
+//! memory do not: the connection's reactor executes them itself. Without emulated devices, Redis
+//! clients are distributed over the reactor of their drive and those for connections, and a reactor
+//! that has all drives is for connections too.
 
 mod accept_order;
 mod address;

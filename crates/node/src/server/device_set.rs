@@ -60,6 +60,8 @@ pub(super) fn deal(
 ) -> Vec<DeviceSetPlan> {
     let ServerConfig { devices, subsystems, rules, reactors, .. } = config;
     let has_warned = Arc::<AtomicBool>::default();
+    // That of the device, and those for connections.
+    let users = 1 + u32::from(reactors.get()) - u32::try_from(count).expect("a few");
     let mut plans: Vec<DeviceSetPlan> = (0..count)
         .map(|device_set| {
             let is_here = |subsystem: &ServedSubsystem| subsystem.device % count == device_set;
@@ -78,7 +80,7 @@ pub(super) fn deal(
         })
         .collect();
     for (place, device) in devices.into_iter().enumerate() {
-        let served = device.served.used_by(reactors.get().into());
+        let served = device.served.used_by(users);
         plans[place % count].devices.push((place, ServedDevice { served, ..device }));
     }
     for gate in resp {

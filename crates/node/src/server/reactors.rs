@@ -119,7 +119,9 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<ServerHandles, 
     let listeners = Listeners { listeners: listeners.collect::<Result<_, _>>()?, places };
     let device_count = device_reactors(remotes.len(), config.devices.len());
     let shares = remotes.len() > 1 && has_shared(&config);
-    let serves_all = shares && device_count == 1 && !has_emulated(&config);
+    // The clock of an emulated device is not that of the other reactors.
+    let deals_resp = !config.devices.iter().any(is_emulated);
+    let serves_all = deals_resp && device_count == 1;
     let mut slots = slots(shares, &remotes).into_iter();
     let mut slot = || slots.next().expect("there is one for each remote");
     let plans = deal(config, device_count, resp_gates, &tell);
@@ -148,7 +150,8 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<ServerHandles, 
         devices.iter().zip(plans).zip(connection_links)
     {
         let (slot, question) = (slot(), question());
-        plan.0.resp_deals = std::mem::take(&mut connection_links.resp);
+        let resp_deals = std::mem::take(&mut connection_links.resp);
+        plan.0.resp_deals = if deals_resp { resp_deals } else { Vec::new() };
         spawner.spawn(remote, move |remote, ready| {
             live(remote, slot, plan, |device_set| {
                 device_side(device_set, connection_links, question, ready)
@@ -184,10 +187,6 @@ impl ReactorSlot {
 /// another.
 fn has_shared(config: &ServerConfig) -> bool {
     config.devices.iter().any(|device| !is_emulated(device))
-}
-
-fn has_emulated(config: &ServerConfig) -> bool {
-    config.devices.iter().any(is_emulated)
 }
 
 const fn is_emulated(device: &ServedDevice) -> bool {
@@ -260,7 +259,8 @@ struct StopOthers {
 impl Drop for StopOthers {
     fn drop(&mut self) {
         // Other reactors could wait for ever for its tasks, or use data in the middle of a change.
-        // A drive on a disk survives the end of the process at any instant.
+        // A drive on a disk survives the end of the process at any instant. The content of one in
+        // memory could be wrong.
         if self.shares && panicking() {
             abort();
         }
@@ -447,6 +447,7 @@ async fn connection_side(
             while let Some(arrival) = arrivals.receive().await {
                 redis.serve(arrival);
             }
+            redis.abandon();
         });
     }
     answer(questions, None, &connections, &redis);

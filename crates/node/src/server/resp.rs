@@ -217,7 +217,9 @@ pub(super) struct RespClients {
     open: RefCell<BTreeMap<u64, Box<dyn Fn()>>>,
     /// Whether new connections are closed at once.
     is_over: Cell<bool>,
-    /// Notified when the last connection closes.
+    /// Whether the reactor of a device has ended, for whose tasks commands may wait without end.
+    is_abandoned: Cell<bool>,
+    /// Notified when the last connection closes, or no longer has to.
     is_empty: Notify,
 }
 
@@ -285,9 +287,15 @@ impl RespClients {
         for end in self.open.borrow().values() {
             end();
         }
-        while !self.open.borrow().is_empty() {
+        while !self.open.borrow().is_empty() && !self.is_abandoned.get() {
             self.is_empty.wait().await;
         }
+    }
+
+    /// Lets [`Self::end`] return: the reactor of a device has ended.
+    pub(super) fn abandon(&self) {
+        self.is_abandoned.set(true);
+        self.is_empty.notify();
     }
 }
 
