@@ -132,15 +132,18 @@ impl Buf {
         }
     }
 
-    /// Copies the content of `other` over its own. Returns false and changes nothing if another
-    /// handle exists, if this is a part of its allocation, or if the lengths differ.
-    pub fn overwrite(&mut self, other: &Self) -> bool {
-        let (Repr::Small { bytes, len, .. }, Some(content)) = (&mut self.0, other.bytes()) else {
+    /// Copies `parts`, one after the other, over its content. Returns false and changes nothing if
+    /// another handle exists, if this is a part of its allocation, if the lengths differ, or if a
+    /// part is a phantom.
+    pub fn overwrite(&mut self, parts: &[Self]) -> bool {
+        let Repr::Small { bytes, len, .. } = &mut self.0 else { return false };
+        let new: usize = parts.iter().map(|part| part.len() as usize).sum();
+        let is_whole = bytes.len() == new && usize::from(*len) == new;
+        if !is_whole || parts.iter().any(|part| part.bytes().is_none()) {
             return false;
-        };
-        let is_whole = bytes.len() == content.len() && usize::from(*len) == content.len();
-        let Some(bytes) = is_whole.then(|| Arc::get_mut(bytes)).flatten() else { return false };
-        bytes.copy_from_slice(content);
+        }
+        let Some(bytes) = Arc::get_mut(bytes) else { return false };
+        copy_into(bytes, parts);
         true
     }
 
@@ -219,12 +222,13 @@ impl Buf {
     /// Returns `None` when phantoms of different tags meet, or a phantom meets bytes: that is no
     /// value anyone stored.
     pub fn join(parts: &[Self]) -> Option<Self> {
-        let mut parts = parts.iter().filter(|part| part.len() > 0);
-        let Some(first) = parts.next() else { return Some(Self::phantom(0, 0)) };
-        parts.try_fold(first.clone(), Self::append)
+        let mut others = parts.iter().filter(|part| part.len() > 0);
+        let Some(first) = others.next() else { return Some(Self::phantom(0, 0)) };
+        others.try_fold(first.clone(), |whole, next| whole.append(next)).or_else(|| copied(parts))
     }
 
-    fn append(self, next: &Self) -> Option<Self> {
+    /// Returns both as one, if that needs no copy.
+    fn append(&self, next: &Self) -> Option<Self> {
         match (&self.0, &next.0) {
             (Repr::Phantom { len, tag }, Repr::Phantom { len: more, tag: same }) if tag == same => {
                 Some(Self::phantom(len + more, *tag))
@@ -242,13 +246,7 @@ impl Buf {
                 let (start, end) = (usize::from(*start), usize::from(*after) + usize::from(*more));
                 Some(Self::part_of(bytes, start..end))
             }
-            _ => {
-                let (head, tail) = (self.bytes()?, next.bytes()?);
-                let mut whole = BufMut::unpooled(head.len() + tail.len());
-                whole.as_mut()[..head.len()].copy_from_slice(head);
-                whole.as_mut()[head.len()..].copy_from_slice(tail);
-                Some(whole.freeze())
-            }
+            _ => None,
         }
     }
 
@@ -267,6 +265,32 @@ impl Buf {
                 Self::copy_from(&bytes)
             }
         }
+    }
+}
+
+/// Returns a copy of all parts, one after the other; `None` if one of them is a phantom.
+fn copied(parts: &[Buf]) -> Option<Buf> {
+    let parts = || parts.iter().filter(|part| part.len() > 0);
+    if parts().any(|part| part.bytes().is_none()) {
+        return None;
+    }
+    let len = parts().map(|part| part.len() as usize).sum();
+    if let Ok(small) = u16::try_from(len) {
+        let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, len).collect();
+        copy_into(Arc::get_mut(&mut bytes).expect("it is new"), parts());
+        return Some(Buf(Repr::Small { bytes, start: 0, len: small }));
+    }
+    let mut whole = BufMut::unpooled(len);
+    copy_into(whole.as_mut(), parts());
+    Some(whole.freeze())
+}
+
+/// Fills `whole` with the bytes of parts, none of which is a phantom.
+fn copy_into<'a>(whole: &mut [u8], parts: impl IntoIterator<Item = &'a Buf>) {
+    let mut at = 0;
+    for part in parts.into_iter().filter_map(Buf::bytes) {
+        whole[at..at + part.len()].copy_from_slice(part);
+        at += part.len();
     }
 }
 
@@ -495,15 +519,18 @@ mod tests {
     fn what_is_held_once_and_as_long_is_overwritten() {
         let (mut buf, new) = (Buf::copy_from(b"abcd"), Buf::copy_from(b"efgh"));
         let other = buf.clone();
-        assert!(!buf.overwrite(&new), "another handle exists");
+        assert!(!buf.overwrite(std::slice::from_ref(&new)), "another handle exists");
         assert_eq!((buf.bytes(), other.bytes()), (Some(&b"abcd"[..]), Some(&b"abcd"[..])));
         drop(other);
-        assert!(buf.overwrite(&new));
+        assert!(buf.overwrite(std::slice::from_ref(&new)));
         assert_eq!(buf.bytes(), new.bytes());
-        assert!(!buf.overwrite(&Buf::copy_from(b"ij")), "it is shorter");
-        assert!(!buf.slice(0..2).overwrite(&Buf::copy_from(b"ij")), "it is a part");
-        assert!(!buf.overwrite(&Buf::phantom(4, 7)));
-        assert!(!Buf::phantom(4, 7).overwrite(&new));
-        assert_eq!(buf.bytes(), new.bytes());
+        assert!(!buf.overwrite(&[Buf::copy_from(b"ij")]), "it is shorter");
+        assert!(buf.overwrite(&[Buf::copy_from(b"ij"), Buf::copy_from(b"kl")]));
+        assert_eq!(buf.bytes(), Some(&b"ijkl"[..]));
+        assert!(!buf.overwrite(&[Buf::copy_from(b"ab"), Buf::phantom(2, 7)]));
+        assert!(!buf.slice(0..2).overwrite(&[Buf::copy_from(b"ij")]), "it is a part");
+        assert!(!buf.overwrite(&[Buf::phantom(4, 7)]));
+        assert!(!Buf::phantom(4, 7).overwrite(&[new]));
+        assert_eq!(buf.bytes(), Some(&b"ijkl"[..]), "what is refused changes nothing");
     }
 }
