@@ -5,6 +5,7 @@ use clock::{Class, LocalFuture};
 use prefetch_index::prefetch_index;
 use std::future::ready;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Blocks whose places are made together, when the first of them is written.
@@ -15,19 +16,15 @@ const SHELF_BLOCKS: u64 = SHELF_LEN as u64;
 /// without a copy up to this many times a block's size.
 const SLACK: usize = 2;
 
-/// Logical blocks in memory that take no time.
+/// Logical blocks in memory that take no time. Each block is read and written in one step. Of a
+/// longer span that is being written, another thread may see a part.
 #[derive(Debug)]
 pub struct MemoryBlocks {
     shape: BlocksShape,
     zeros: Buf,
-    state: Mutex<State>,
-}
-
-#[derive(Debug)]
-struct State {
-    shelves: Box<[Option<Shelf>]>,
+    shelves: Box<[Mutex<Option<Shelf>>]>,
     /// The blocks announced last, for [`Blocks::expect`].
-    announced: [u64; 2],
+    announced: [AtomicU64; 2],
 }
 
 type Shelf = Box<[Block; SHELF_LEN]>;
@@ -62,8 +59,8 @@ impl Block {
     /// Holds `parts` from here on, in the memory that it has where nobody reads that: to give it
     /// back and take other costs more than a copy of what has just come.
     fn set(&mut self, parts: Segments, block_bytes: u32) {
-        if let (Self::One(kept), [part]) = (&mut *self, &parts[..])
-            && kept.overwrite(part)
+        if let Self::One(kept) = self
+            && kept.overwrite(&parts)
         {
             return;
         }
@@ -77,12 +74,28 @@ impl MemoryBlocks {
         let zeros = Buf::copy_from(&vec![0; shape.block_bytes as usize]);
         let shelves = usize::try_from(shape.blocks.div_ceil(SHELF_BLOCKS));
         let shelves = shelves.expect("memory has fewer blocks than addresses");
-        let shelves = (0..shelves).map(|_| None).collect();
-        Self { shape, zeros, state: Mutex::new(State { shelves, announced: [0; 2] }) }
+        let shelves = (0..shelves).map(|_| Mutex::new(None)).collect();
+        Self { shape, zeros, shelves, announced: [AtomicU64::new(0), AtomicU64::new(0)] }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn shelf(&self, at: usize) -> MutexGuard<'_, Option<Shelf>> {
+        self.shelves[at].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls `visit` with each shelf that has some of `blocks`, one after the other: the shelf,
+    /// the place of the first of these blocks on it, and their number.
+    fn each_shelf(
+        &self,
+        blocks: Range<u64>,
+        mut visit: impl FnMut(&mut Option<Shelf>, usize, usize),
+    ) {
+        let mut next = blocks.start;
+        while next < blocks.end {
+            let (shelf, at) = place(next);
+            let here = (blocks.end - next).min(SHELF_BLOCKS - next % SHELF_BLOCKS);
+            visit(&mut self.shelf(shelf), at, usize::try_from(here).expect("of one shelf"));
+            next += here;
+        }
     }
 
     fn range(&self, first: u64, count: u64) -> Range<u64> {
@@ -105,17 +118,18 @@ impl Blocks for MemoryBlocks {
     }
 
     fn expect(&self, first: u64) {
-        let State { shelves, announced } = &mut *self.state();
-        let shelf_of = |block| {
-            let (shelf, at) = place(block);
-            shelves.get(shelf).and_then(Option::as_ref).map(|shelf| (shelf, at))
-        };
-        if let Some((shelf, at)) = shelf_of(first) {
+        let (shelf, at) = place(first);
+        if shelf < self.shelves.len()
+            && let Some(shelf) = &*self.shelf(shelf)
+        {
             prefetch_index(&shelf[..], at);
         }
-        let [last, before] = *announced;
-        *announced = [first, last];
-        if let Some((shelf, at)) = shelf_of(before)
+        let [last, before] = &self.announced;
+        let (shelf, at) = place(before.load(Ordering::Relaxed));
+        before.store(last.load(Ordering::Relaxed), Ordering::Relaxed);
+        last.store(first, Ordering::Relaxed);
+        if shelf < self.shelves.len()
+            && let Some(shelf) = &*self.shelf(shelf)
             && let Block::One(content) = &shelf[at]
         {
             content.prefetch();
@@ -123,16 +137,20 @@ impl Blocks for MemoryBlocks {
     }
 
     fn read(&self, first: u64, count: u32, _: Class) -> LocalFuture<'_, Result<Segments, Error>> {
-        let shelves = &self.state().shelves;
         let mut data = Segments::new();
-        for block in self.range(first, count.into()) {
-            let (shelf, at) = place(block);
-            match shelves[shelf].as_ref().map(|shelf| &shelf[at]) {
-                Some(Block::One(content)) => data.push(content.clone()),
-                Some(Block::Parts(parts)) => data.extend(parts.iter().cloned()),
-                Some(Block::Zeros) | None => data.push(self.zeros.clone()),
+        self.each_shelf(self.range(first, count.into()), |shelf, at, len| {
+            let Some(shelf) = shelf else {
+                data.extend((0..len).map(|_| self.zeros.clone()));
+                return;
+            };
+            for block in &shelf[at..at + len] {
+                match block {
+                    Block::One(content) => data.push(content.clone()),
+                    Block::Parts(parts) => data.extend(parts.iter().cloned()),
+                    Block::Zeros => data.push(self.zeros.clone()),
+                }
             }
-        }
+        });
         Box::pin(ready(Ok(data)))
     }
 
@@ -140,31 +158,26 @@ impl Blocks for MemoryBlocks {
         let block_bytes = self.shape.block_bytes;
         let bytes: u32 = data.iter().map(Buf::len).sum();
         assert!(bytes.is_multiple_of(block_bytes), "{bytes} bytes are not whole blocks");
-        let shelves = &mut self.state().shelves;
-        for (number, block) in (0..).zip(self.range(first, (bytes / block_bytes).into())) {
-            let content = cut(&data, number * block_bytes, block_bytes);
-            let content = content.expect("the data is as long as its blocks");
-            let (shelf, at) = place(block);
+        let mut from = 0;
+        self.each_shelf(self.range(first, (bytes / block_bytes).into()), |shelf, at, len| {
             let empty = || Box::new([const { Block::Zeros }; SHELF_LEN]);
-            shelves[shelf].get_or_insert_with(empty)[at].set(content, block_bytes);
-        }
+            for block in &mut shelf.get_or_insert_with(empty)[at..at + len] {
+                let content = cut(&data, from, block_bytes);
+                block.set(content.expect("the data is as long as its blocks"), block_bytes);
+                from += block_bytes;
+            }
+        });
         Box::pin(ready(Ok(())))
     }
 
     fn trim(&self, first: u64, count: u64, _: Class) -> LocalFuture<'_, Result<(), Error>> {
-        let (mut next, end) = (first, self.range(first, count).end);
-        let shelves = &mut self.state().shelves;
-        while next < end {
-            let (shelf, at) = place(next);
-            let here = (end - next).min(SHELF_BLOCKS - next % SHELF_BLOCKS);
-            if here == SHELF_BLOCKS {
-                shelves[shelf] = None;
-            } else if let Some(shelf) = &mut shelves[shelf] {
-                let (from, len) = (at, usize::try_from(here).expect("of one shelf"));
-                shelf[from..from + len].fill(Block::Zeros);
+        self.each_shelf(self.range(first, count), |shelf, at, len| {
+            if len == SHELF_LEN {
+                *shelf = None;
+            } else if let Some(shelf) = shelf {
+                shelf[at..at + len].fill(Block::Zeros);
             }
-            next += here;
-        }
+        });
         Box::pin(ready(Ok(())))
     }
 
@@ -232,8 +245,8 @@ mod tests {
         let short = Buf::copy_from(&[8; 4_096]);
         let same = short.bytes().unwrap().as_ptr();
         drop(blocks.write(100, smallvec![short], Class::HostWrite));
-        let shelves = &blocks.state().shelves;
-        let Some(Block::One(kept)) = shelves[0].as_ref().map(|shelf| &shelf[100]) else {
+        let shelf = blocks.shelf(0);
+        let Some(Block::One(kept)) = shelf.as_ref().map(|shelf| &shelf[100]) else {
             panic!("it was written")
         };
         assert_eq!(kept.bytes().unwrap().as_ptr(), same, "what is short is not copied");
@@ -243,7 +256,7 @@ mod tests {
     fn what_was_read_stays_as_it_was_and_else_the_memory_is_used_again() {
         let blocks = MemoryBlocks::new(BlocksShape { block_bytes: 4, blocks: 5, parallelism: 1 });
         let write = |text| drop(blocks.write(1, smallvec![Buf::copy_from(text)], Class::HostWrite));
-        let kept = || match &blocks.state().shelves[0].as_ref().unwrap()[1] {
+        let kept = || match &blocks.shelf(0).as_ref().unwrap()[1] {
             Block::One(kept) => kept.clone(),
             other => panic!("{other:?}"),
         };
