@@ -2,7 +2,8 @@
 //! of 8 KiB on a drive whose blocks are memory. Each reactor executes a load of its own, without
 //! sockets, on one store. One reactor and several alternate.
 //!
-//! `cargo run --profile dist -p experiments --bin cores -- [REACTORS] [ROUNDS]`, alone.
+//! `cargo run --profile dist -p experiments --bin cores -- [REACTORS] [ROUNDS] [TEXT]`, alone. With
+//! TEXT it runs only loads whose name contains it, as in `cores 2 5 drive`.
 
 mod load;
 mod team;
@@ -22,12 +23,13 @@ const ZIPFIAN: (u64, u64) = (1_000_000, 4_000_000);
 const ON_BLOCKS: (u64, u64) = (50_000, 400_000);
 
 fn main() -> ExitCode {
-    let mut args = std::env::args().skip(1);
+    let mut args = std::env::args().skip(1).take(2);
     let mut number = |default: usize| args.next().map_or(Ok(default), |text| text.parse());
     let (Ok(reactors), Ok(rounds)) = (number(REACTORS), number(ROUNDS)) else {
         eprintln!("cores: REACTORS and ROUNDS are whole numbers, as in `cores 2 5`");
         return ExitCode::from(2);
     };
+    let text = std::env::args().nth(3).unwrap_or_default();
     let mut loads = Vec::new();
     for kind in [Kind::Store, Kind::Get] {
         let (value_bytes, is_on_blocks, distribution) = (64, false, Distribution::Uniform);
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
     }
     println!("thousands of operations a second, medians of {rounds} rounds:");
     println!("{:<34} {:>10} {:>12} {:>6}", "", "1 reactor", "", "ratio");
+    loads.retain(|load| load.name().contains(&text));
     for load in loads {
         let (mut one, mut several, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..rounds {
