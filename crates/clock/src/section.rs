@@ -88,9 +88,7 @@ impl<'a, T> Section<'a, T> {
     pub fn peek(&self, number: usize) -> &T {
         let guard = match &self.held {
             Held::One(held, guard) => (*held == number).then_some(guard),
-            Held::Several(held) => {
-                held.iter().find(|(held, _)| *held == number).map(|(_, guard)| guard)
-            }
+            Held::Several(held) => place(held, number).map(|at| &held[at].1),
         };
         guard.expect(NOT_LOCKED)
     }
@@ -103,12 +101,20 @@ impl<'a, T> Section<'a, T> {
     pub fn get(&mut self, number: usize) -> &mut T {
         let guard = match &mut self.held {
             Held::One(held, guard) => (*held == number).then_some(guard),
-            Held::Several(held) => {
-                held.iter_mut().find(|(held, _)| *held == number).map(|(_, guard)| guard)
-            }
+            Held::Several(held) => place(held, number).map(|at| &mut held[at].1),
         };
         guard.expect(NOT_LOCKED)
     }
+}
+
+/// Returns the place of a lock: that of its number, if all are held.
+#[inline]
+fn place<G>(held: &[(usize, G)], number: usize) -> Option<usize> {
+    let is_there = |(held, _): &(usize, G)| *held == number;
+    if held.get(number).is_some_and(is_there) {
+        return Some(number);
+    }
+    held.iter().position(is_there)
 }
 
 #[cfg(test)]
