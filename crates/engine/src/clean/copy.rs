@@ -19,7 +19,8 @@ use crate::format::record::{Header, InBatch, Kind, Sequence, header_len};
 use crate::format::record::{NewRecord, OwnedHeader};
 use crate::format::summary::{Listed, ListedPages, read_summary};
 use crate::hashed_key::HashedKey;
-use crate::log::{Appended, CountedValue, Log, NoRoom, State};
+use crate::lane::Lane;
+use crate::log::{Appended, CountedValue, Log, NoRoom, Part};
 use crate::recover::listing::Record;
 use crate::recover::listing::Replay;
 use crate::store::Store;
@@ -61,11 +62,8 @@ impl Store {
         // A summary may list records that a power cut kept from the medium.
         let records = self.written_records(victim, records).await;
         let (moved, copied) = self.copy_live(victim, records).await;
-        {
-            let mut state = self.log.whole();
-            self.log.pad(&mut state.first(), Stream::Gc);
-        }
-        let landed = self.repoint_all(victim, moved).await;
+        self.log.pad(&mut self.log.writing_copies().part(), Stream::Gc);
+        let landed = self.repoint_all(moved).await;
         let has_live = {
             let mut state = self.log.whole();
             state.copies.end();
@@ -105,27 +103,27 @@ impl Store {
     /// Points the index entries of all copied records to the copies; false when some copies did not
     /// land. Where entries come from the medium many are moved side by side, in the order of
     /// hashes, so that those of a table page follow each other.
-    async fn repoint_all(self: &Arc<Self>, victim: ExtentId, mut moved: Vec<Moved>) -> bool {
+    async fn repoint_all(self: &Arc<Self>, mut moved: Vec<Moved>) -> bool {
         if !self.keeps_tables {
-            return self.clone().repoint_some(victim, moved).await;
+            return self.clone().repoint_some(moved).await;
         }
         moved.sort_by_cached_key(|moved| moved.record.header.key.hash());
         let share = moved.len().div_ceil(self.log.shape.parallelism as usize).max(1);
         let mut work = Vec::new();
         while !moved.is_empty() {
             let rest = moved.split_off(share.min(moved.len()));
-            work.push(self.clone().repoint_some(victim, std::mem::replace(&mut moved, rest)));
+            work.push(self.clone().repoint_some(std::mem::replace(&mut moved, rest)));
         }
         clock::join_all(work).await.into_iter().all(|landed| landed)
     }
 
-    async fn repoint_some(self: Arc<Self>, victim: ExtentId, moved: Vec<Moved>) -> bool {
+    async fn repoint_some(self: Arc<Self>, moved: Vec<Moved>) -> bool {
         let mut landed = true;
         let mut turn = Turn::default();
         for moved in moved {
             turn.took(1, self.is_room_awaited()).await;
             if durable(&moved.copy.pages).await.is_ok() {
-                self.repoint(victim, moved).await;
+                self.repoint(moved).await;
             } else {
                 landed = false;
             }
@@ -431,12 +429,13 @@ impl Store {
             batch: InBatch::default(),
         };
         let footprint = self.log.layout.footprint(header_len(key.len(), expires), value.len());
-        let mut state = self.log.whole();
-        let copy = self.log.append(&mut state.first(), Stream::Gc, &copy)?;
+        let mut writing = self.log.writing_copies();
+        let copy = self.log.append(&mut writing.part(), Stream::Gc, &copy)?;
         if kind == Kind::Tombstone {
-            state.count_tombstone(self.log.page_id(copy.address).extent, footprint);
+            let extent = self.log.page_id(copy.address).extent;
+            writing.writer().tally.add_tombstone(extent, footprint);
         }
-        drop(state);
+        drop(writing);
         self.counters.count_moved();
         Ok(Moved { record, copy, kind, footprint })
     }
@@ -452,11 +451,14 @@ impl Store {
             let _entry = self.enter(header.table, key).await;
             self.remove_tombstone(header.table, key, record.address);
             let extent = self.log.page_id(record.address).extent;
-            let needless =
-                self.log.whole().extents.get(extent).needless().contains(&record.address);
-            return (hides && !needless).then_some(Kind::Tombstone);
+            let mut writing = self.log.writing();
+            let extent = writing.part().shared.get().extents.get(extent);
+            let is_needless = extent.needless().contains(&record.address);
+            return (hides && !is_needless).then_some(Kind::Tombstone);
         }
-        if !self.is_indexed(record).await {
+        // A record and its entry come in one stretch of the lane. So one that has none now will
+        // not have any, unless the write that replaced it fails: then the victim stays in use.
+        if !self.lookup(header.table, key).await.contains(&record.address) {
             return None;
         }
         if !has_expired(header.expires) {
@@ -466,80 +468,84 @@ impl Store {
             return Some(Kind::Tombstone);
         }
         let _entry = self.enter(header.table, key).await;
-        self.end_expired(record);
+        self.end_expired(self.lanes.lock(key.hash).of(key.hash), key, record);
         None
-    }
-
-    async fn is_indexed(&self, record: &Record) -> bool {
-        let header = &record.header;
-        let key = HashedKey::new(&header.key);
-        if self.lookup(header.table, key).await.contains(&record.address) {
-            return true;
-        }
-        // A store that has appended this record may be about to index it.
-        let _entry = self.enter(header.table, key).await;
-        self.lookup(header.table, key).await.contains(&record.address)
     }
 
     /// Takes an expired value out of the index, unless a store has replaced it. The caller holds
     /// the right to change the key's entry.
-    fn end_expired(&self, record: &Record) {
+    fn end_expired(&self, lane: &mut Lane, key: HashedKey<'_>, record: &Record) {
         let header = &record.header;
-        let key = HashedKey::new(&header.key);
-        let mut lanes = self.lanes.lock(key.hash);
-        if self.index.remove(lanes.of(key.hash), header.table, key, record.address) {
-            let extent = self.log.page_id(record.address).extent;
-            let mut state = self.log.whole();
-            self.note_left(&mut state, record);
-            state.uncount_value(record.counted(extent));
+        if self.index.remove(lane, header.table, key, record.address) {
+            let mut writing = self.log.writing();
+            let mut part = writing.part();
+            self.note_left(&mut part, record.address);
+            part.uncount_value(record.counted(self.log.page_id(record.address).extent));
             let dropped = header.key.as_bytes().len() as u64 + u64::from(header.value_len);
-            self.counters.count_dropped_bytes(state.first().writer.number, dropped);
+            self.counters.count_dropped_bytes(part.writer.number, dropped);
         }
     }
 
-    /// Notes that the index no longer points to the record, though it is the newest of its key.
-    fn note_left(&self, state: &mut State, record: &Record) {
+    /// Notes that the index does not point to the record at `at`, though no record of its key is
+    /// newer.
+    fn note_left(&self, part: &mut Part<'_, '_>, at: Address) {
         if self.keeps_tables {
-            let extent = self.log.page_id(record.address).extent;
-            state.extents.get(extent).left.insert(record.address);
+            let extent = self.log.page_id(at).extent;
+            part.shared.get().extents.get(extent).left.insert(at);
         }
     }
 
-    async fn repoint(&self, victim: ExtentId, moved: Moved) {
-        let Moved { record, copy, kind, footprint } = moved;
-        let header = &record.header;
+    async fn repoint(&self, moved: Moved) {
+        let header = &moved.record.header;
         if header.kind == Kind::Tombstone {
             return;
         }
-        let key = HashedKey::new(&header.key);
-        let _entry = self.enter(header.table, key).await;
-        if kind == Kind::Tombstone {
-            return self.end_expired(&record);
-        }
-        let mut lanes = self.lanes.lock(key.hash);
-        let lane = lanes.of(key.hash);
-        if self.index.replace(lane, header.table, key, record.address, copy.address) {
-            let mut state = self.log.whole();
-            self.note_left(&mut state, &record);
-            let is_lost = kind != header.kind;
-            let value_len = if is_lost { 0 } else { header.value_len };
-            let value_crc = if is_lost { 0 } else { header.value_crc };
-            let batch = InBatch::default();
-            let moved = Header { kind, value_len, value_crc, batch, ..header.borrowed() };
-            lane.headers.note(key.hash, Some(record.address), copy.address, &moved);
-            if let Some(values) = &mut lane.values {
-                values.moved(header.table, key, record.address, copy.address);
+        let (table, key) = (header.table, HashedKey::new(&header.key));
+        {
+            let mut lanes = self.lanes.lock(key.hash);
+            let entry = self.try_enter(&mut lanes, [(table, key)].into_iter());
+            if entry.is_some() {
+                self.repoint_now(lanes.of(key.hash), key, &moved);
+                drop(lanes);
+                return;
             }
-            let value = record.counted(victim);
-            state.uncount_value(value);
-            let (extent, at) = (self.log.page_id(copy.address).extent, copy.address);
-            state.count_value(CountedValue { extent, at, bytes: footprint, ..value });
-        } else {
-            // A store replaced the entry first. If that store fails, the original is the newest
-            // again.
-            drop(lanes);
-            self.note_left_out(copy.address);
         }
+        let _entry = self.enter(table, key).await;
+        self.repoint_now(self.lanes.lock(key.hash).of(key.hash), key, &moved);
+    }
+
+    /// Points the entry of a record to its copy, in a stretch that has the right to change it.
+    fn repoint_now(&self, lane: &mut Lane, key: HashedKey<'_>, moved: &Moved) {
+        let Moved { record, copy, kind, footprint } = moved;
+        let header = &record.header;
+        if *kind == Kind::Tombstone {
+            return self.end_expired(lane, key, record);
+        }
+        let is_replaced =
+            !self.index.replace(lane, header.table, key, record.address, copy.address);
+        if is_replaced && !self.keeps_tables {
+            return;
+        }
+        let mut writing = self.log.writing();
+        let mut part = writing.part();
+        if is_replaced {
+            // If the store that replaced the entry fails, the original is the newest again.
+            return self.note_left(&mut part, copy.address);
+        }
+        self.note_left(&mut part, record.address);
+        let is_lost = *kind != header.kind;
+        let value_len = if is_lost { 0 } else { header.value_len };
+        let value_crc = if is_lost { 0 } else { header.value_crc };
+        let batch = InBatch::default();
+        let header = Header { kind: *kind, value_len, value_crc, batch, ..header.borrowed() };
+        lane.headers.note(key.hash, Some(record.address), copy.address, &header);
+        if let Some(values) = &mut lane.values {
+            values.moved(header.table, key, record.address, copy.address);
+        }
+        let value = record.counted(self.log.page_id(record.address).extent);
+        part.uncount_value(value);
+        let (extent, at) = (self.log.page_id(copy.address).extent, copy.address);
+        part.count_value(CountedValue { extent, at, bytes: *footprint, ..value });
     }
 }
 

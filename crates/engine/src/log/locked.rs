@@ -138,6 +138,12 @@ impl Log {
         Writing { log: self, writers, shared: LateState::new(self), own, is_whole: false }
     }
 
+    /// Locks the writer that has the streams of the cleaner and of the index.
+    #[track_caller]
+    pub(crate) fn writing_copies(&self) -> Writing<'_> {
+        self.writing_of(0)
+    }
+
     /// Locks the writer that has the pages of `extent` that have not landed.
     #[inline]
     #[track_caller]

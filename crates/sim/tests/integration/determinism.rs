@@ -9,7 +9,7 @@ use workload::{Distribution, Load, Operation, Payload, Plan, Space, Until, Value
 
 /// The digest of [`plan`] with seed 1, in every build and on every machine. It changes when the
 /// device or the load does something else or at another time, and then only.
-const DIGEST_OF_SEED_1: u64 = 0xb0f3_23ce_b016_b4c3;
+const DIGEST_OF_SEED_1: u64 = 0x327b_9113_a95e_2012;
 
 const PLAN: Plan = Plan {
     operation: Operation::Mixed { read_percent: 50 },
