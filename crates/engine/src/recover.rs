@@ -1,6 +1,7 @@
 //! Opening: from a checkpoint or by a scan, also after a loss of power.
 
 pub(crate) mod checkpoint;
+pub(crate) mod enter;
 pub(crate) mod entered;
 pub(crate) mod listing;
 pub(crate) mod open;

@@ -177,8 +177,11 @@ impl Store {
         let mut lanes = self.lanes.lock(key.hash);
         let candidates = self.index.lookup(lanes.of(key.hash), table, key).or_later()?;
         if Sabotage::PinsLate.is_on() {
-            drop(lanes);
-            lanes = self.lanes.lock(key.hash);
+            // Other reactors may run before each lock.
+            for _ in 0..8 {
+                drop(lanes);
+                lanes = self.lanes.lock(key.hash);
+            }
         }
         Ok(self.known_of(lanes.of(key.hash), &candidates, now, visits))
     }
@@ -276,7 +279,7 @@ impl Store {
 
     /// As [`Self::found_now`], for a record that has landed with its batch.
     #[inline]
-    fn found_landed(
+    pub(crate) fn found_landed(
         &self,
         lane: &Lane,
         address: Address,

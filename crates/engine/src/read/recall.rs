@@ -11,8 +11,9 @@ use crate::format::address::Address;
 use crate::format::summary::read_summary;
 use crate::hashed_key::HashedKey;
 use crate::log::Pin;
+use crate::recover::enter::ENTRIES_AHEAD;
 use crate::recover::listing::Replay;
-use crate::recover::open::{ENTRIES_AHEAD, LISTED_AT_ONCE, Seen};
+use crate::recover::open::{LISTED_AT_ONCE, Seen};
 use crate::store::Store;
 use clock::Class;
 use media::ExtentId;
@@ -23,6 +24,10 @@ use std::sync::Arc;
 /// Headers of an extent from which on its summary is read for them: a summary of 100 KB takes a
 /// disk as long as some such reads of a block.
 const WORTH_A_SUMMARY: usize = 8;
+
+/// Bytes of listings of full extents that stay in memory between their two uses at an opening. The
+/// summaries of further extents are read twice.
+const KEPT_BYTES: usize = 64 << 20;
 
 impl Store {
     /// The header of the record at `address`, which a caller has pinned, was not in memory and was
@@ -84,13 +89,14 @@ impl Store {
     }
 
     /// Notes the headers of what the index has of the keys in `replays`, as far as there is room
-    /// for them. Returns the listings that it had to read page by page.
+    /// for them. Returns the listings that are to be used again: all that it had to read page by
+    /// page, and some of full extents.
     pub(crate) async fn recall(self: &Arc<Self>, replays: &[Replay]) -> Seen {
         let room = self.lanes.headers_max();
         if room == 0 {
             return Seen::default();
         }
-        let (mut wanted, mut seen) = (Vec::new(), Seen::default());
+        let (mut wanted, mut seen, mut kept) = (Vec::new(), Seen::default(), 0);
         for replays in replays.chunks(LISTED_AT_ONCE) {
             let listings = self.list_extents(replays, &mut Seen::default()).await;
             for (replay, listing) in replays.iter().zip(listings) {
@@ -99,7 +105,10 @@ impl Store {
                     let key = HashedKey::new(&record.header.key);
                     wanted.extend(self.lookup(record.header.table, key).await);
                 }
-                if self.log.whole().extents.get(replay.extent).summary().is_none() {
+                let is_full = self.log.whole().extents.get(replay.extent).summary().is_some();
+                let bytes = if is_full { listing.memory_bytes() } else { 0 };
+                if kept + bytes <= KEPT_BYTES {
+                    kept += bytes;
                     seen.keep(replay.extent, listing);
                 }
             }

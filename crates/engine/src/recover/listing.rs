@@ -22,6 +22,13 @@ pub(crate) struct Listing {
     pub(crate) lost: Vec<PageId>,
 }
 
+impl Listing {
+    /// Returns the memory that the records take.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.records.iter().map(|it| size_of::<Record>() + it.header.key.as_bytes().len()).sum()
+    }
+}
+
 /// An extent with records to be found, from this page on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Replay {

@@ -13,10 +13,10 @@ use crate::extent::{Extent, Extents};
 use crate::format::address::Address;
 use crate::format::layout::PageKind;
 use crate::format::page_view::PageView;
-use crate::format::record::{HeaderFields, Kind, Sequence, header_len};
+use crate::format::record::{Kind, Sequence, header_len};
 use crate::hashed_key::HashedKey;
 use crate::key_space::{KeySpaceId, KeySpaces, TableId};
-use crate::log::{CountedValue, Log, OnItsWay, State};
+use crate::log::Log;
 use crate::recover::checkpoint::Image;
 use crate::recover::entered::Entered;
 use crate::recover::listing::Listing;
@@ -27,7 +27,6 @@ use crate::store::Store;
 use base::{Key, Nanos};
 use clock::Class;
 use media::{ExtentId, ExtentInfo, Media, Page, PageId, Span, Stream};
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -89,7 +88,7 @@ pub struct Recovery {
 #[derive(Default)]
 pub(crate) struct Scan {
     /// The index has been filled from a checkpoint.
-    is_after_checkpoint: bool,
+    pub(super) is_after_checkpoint: bool,
     records: u64,
     summaries: u64,
     lost_pages: u64,
@@ -99,9 +98,6 @@ pub(crate) struct Scan {
     /// Tombstones that a checkpoint has counted.
     known_tombstones: Vec<(TableId, Key, Address)>,
 }
-
-/// Number of records ahead for which the processor prefetches what is known of their keys.
-pub(crate) const ENTRIES_AHEAD: usize = 16;
 
 /// Number of extents of frames that are listed side by side. All their records are in memory at
 /// once.
@@ -290,7 +286,7 @@ impl Store {
                 && !(record.header.kind == Kind::Tombstone && Sabotage::NoTombstones.is_on())
         };
         let records = records.into_iter().filter(is_new).collect();
-        self.take_records(records, scan).await?;
+        self.take_records(extent, records, scan).await?;
         self.tables.while_opening(Entered::end);
         Ok(())
     }
@@ -309,188 +305,6 @@ impl Store {
             .then(|| last.page.checked_sub(view.prologue.continuation))
             .flatten();
         self.log.whole().extents.get(last.extent).find_summary(first);
-    }
-
-    /// Enters an extent's records into the index, many side by side. A key's records stay in order:
-    /// one worker has them all.
-    async fn take_records(
-        self: &Arc<Self>,
-        records: Vec<Record>,
-        scan: &mut Scan,
-    ) -> Result<(), Error> {
-        let workers = self.log.shape.parallelism as usize;
-        let by_checkpoint = scan.is_after_checkpoint;
-        let mut shares: Vec<Vec<Record>> = vec![Vec::new(); workers];
-        for record in records {
-            scan.note(&record);
-            let extent = self.log.page_id(record.address).extent;
-            self.log.whole().extents.get(extent).note_expiry(record.header.expires);
-            let share = record.header.key.hash() % workers as u64;
-            shares[usize::try_from(share).expect("there are few workers")].push(record);
-        }
-        let work: Vec<_> = shares
-            .into_iter()
-            .map(|share| {
-                let store = self.clone();
-                async move {
-                    for (at, record) in share.iter().enumerate() {
-                        store.expect_entry(share.get(at + ENTRIES_AHEAD));
-                        store.take_record(record, by_checkpoint).await?;
-                    }
-                    Ok(())
-                }
-            })
-            .collect();
-        clock::join_all(work).await.into_iter().collect()
-    }
-
-    /// Prefetches what the index and the lane have of a record's key.
-    pub(crate) fn expect_entry(&self, record: Option<&Record>) {
-        if let Some(Record { header, .. }) = record {
-            self.expect_write_in(header.table, HashedKey::new(&header.key));
-        }
-    }
-
-    /// Returns false when a page of the record was never programmed.
-    pub(crate) fn is_complete(&self, record: &Record) -> bool {
-        let at = self.log.page_id(record.address);
-        let header = &record.header;
-        let rest = header.value_len.saturating_sub(record.part_len(self.log.layout.page_bytes));
-        let more = rest.div_ceil(self.log.layout.bare_room());
-        let one_page = self.log.layout.fits_page(header.len(), header.value_len);
-        let last = if one_page { at.page } else { at.page + more };
-        let mut state = self.log.whole();
-        let extent = state.extents.get(at.extent);
-        Sabotage::TornRecords.is_on()
-            || last < extent.pages()
-                && !extent.holes().iter().any(|hole| (at.page..=last).contains(hole))
-    }
-
-    async fn take_record(
-        self: &Arc<Self>,
-        record: &Record,
-        by_checkpoint: bool,
-    ) -> Result<(), Error> {
-        let header = &record.header;
-        let key = HashedKey::new(&header.key);
-        let _entry = self.enter(header.table, key).await;
-        match self.known(record).await {
-            Ok(known) => self.weigh(record, known),
-            // A damaged record of this key, or of one that looks like it. Another way of opening,
-            // where there is one, can tell which is newer; else the damaged one stays in the index,
-            // where reading it tells. A tombstone may be needed all the same.
-            Err(Error::Unrecovered) => {
-                let is_cached = self.tables.while_opening(|entered| entered.is_damaged = true);
-                if by_checkpoint || is_cached.is_some() {
-                    return Err(Error::Unrecovered);
-                }
-                if header.kind == Kind::Tombstone {
-                    self.add(record);
-                }
-            }
-            Err(error) => return Err(error),
-        }
-        let is_damaged = self.tables.while_opening(|entered| {
-            entered.note(record.address);
-            entered.is_damaged
-        });
-        if is_damaged == Some(true) { Err(Error::Unrecovered) } else { Ok(()) }
-    }
-
-    /// Returns the address and the header of the record that the index has for the key of `record`.
-    ///
-    /// [`Error::Unrecovered`] when it may be one that cannot be read.
-    async fn known(
-        self: &Arc<Self>,
-        record: &Record,
-    ) -> Result<Option<(Address, HeaderFields)>, Error> {
-        let (table, key) = (record.header.table, HashedKey::new(&record.header.key));
-        match self.find(table, key).await {
-            Ok(found) => return Ok(found.map(|found| (found.address, found.header))),
-            Err(Error::Unrecovered) => {}
-            Err(error) => return Err(error),
-        }
-        let mut found = Ok(None);
-        for at in self.lookup(table, key).await {
-            let listed = (at == record.address).then(|| record.header.clone());
-            let header = match listed.or_else(|| self.listed_header(at)) {
-                Some(header) => Ok((header.key.clone(), HeaderFields::of(&header.borrowed()))),
-                None => {
-                    let read = self.header(at, OnItsWay::default()).await;
-                    read.map(|(key, found)| (key, found.header))
-                }
-            };
-            match header {
-                Ok((of, header)) if of == *key.key => return Ok(Some((at, header))),
-                Ok(_) => {}
-                Err(error) => found = Err(error),
-            }
-        }
-        found
-    }
-
-    /// Points the index to a record if it is newer than what the index points to.
-    fn weigh(&self, record: &Record, known: Option<(Address, HeaderFields)>) {
-        let Some((at, known)) = known else { return self.add(record) };
-        let header = &record.header;
-        // A record that the checkpoint knows may be found again.
-        let is_newer = self.is_newer(record, at, &known);
-        if header.sequence == known.sequence && record.address != at {
-            self.note_left_out(if is_newer { at } else { record.address });
-        }
-        if !is_newer {
-            return;
-        }
-        let key = HashedKey::new(&header.key);
-        let mut lanes = self.lanes.lock(key.hash);
-        let lane = lanes.of(key.hash);
-        self.index.replace(lane, header.table, key, at, record.address);
-        lane.headers.note(key.hash, Some(at), record.address, &header.borrowed());
-        let mut state = self.log.whole();
-        state.copies.end_deleting(at);
-        if known.kind.is_value() {
-            let (extent, table) = (self.log.page_id(at).extent, header.table);
-            let bytes = self.log.layout.footprint(known.len, known.value_len);
-            let (key_len, expires) = (header.key.as_bytes().len(), known.expires);
-            state.uncount_value(CountedValue { extent, at, table, key_len, bytes, expires });
-        }
-        self.count_entry(&mut state, record);
-    }
-
-    fn add(&self, record: &Record) {
-        let header = &record.header;
-        let key = HashedKey::new(&header.key);
-        let mut lanes = self.lanes.lock(key.hash);
-        let lane = lanes.of(key.hash);
-        self.index.insert(lane, header.table, key, record.address);
-        lane.headers.note(key.hash, None, record.address, &header.borrowed());
-        self.count_entry(&mut self.log.whole(), record);
-    }
-
-    /// Counts a record that the index now points to.
-    fn count_entry(&self, state: &mut State, record: &Record) {
-        let header = &record.header;
-        let extent = self.log.page_id(record.address).extent;
-        if header.kind.is_value() {
-            state.count_value(record.counted(extent));
-        }
-        if header.kind == Kind::Tombstone {
-            state.copies.begin_deleting(record.address, header.table, header.key.clone());
-        }
-    }
-
-    /// Returns a rank by which the original comes after its copies, which have the same number.
-    pub(crate) fn originality(&self, extent: ExtentId) -> (bool, Reverse<u64>) {
-        let mut state = self.log.whole();
-        let label = state.extents.get(extent).label;
-        (label.stream == Stream::Host, Reverse(label.epoch))
-    }
-
-    fn is_newer(&self, record: &Record, at: Address, known: &HeaderFields) -> bool {
-        let rank =
-            |sequence, address| (sequence, self.originality(self.log.page_id(address).extent));
-        Sabotage::NoSequences.is_on()
-            || rank(record.header.sequence, record.address) > rank(known.sequence, at)
     }
 
     /// Takes the deleted keys out of the index, and the key spaces that are gone. Tombstones that a
@@ -564,7 +378,7 @@ impl Scan {
         self.known_tombstones.extend(image.deleted);
     }
 
-    fn note(&mut self, record: &Record) {
+    pub(super) fn note(&mut self, record: &Record) {
         let header = &record.header;
         self.records += 1;
         self.tables.insert(header.table);

@@ -150,15 +150,6 @@ impl Store {
         listing.records.iter().find(|record| record.address == at).map(|found| found.header.clone())
     }
 
-    /// Notes a record to which the index does not point, though it has the same number as the copy
-    /// or original to which it does.
-    pub(crate) fn note_left_out(&self, record: Address) {
-        if self.keeps_tables {
-            let extent = self.log.page_id(record).extent;
-            self.log.whole().extents.get(extent).left.insert(record);
-        }
-    }
-
     /// Returns true when the record is noted as one to which the index does not point.
     fn has_left(&self, record: &Record) -> bool {
         let extent = self.log.page_id(record.address).extent;
@@ -183,7 +174,8 @@ impl Store {
             let extent = self.log.page_id(record.address).extent;
             let is_left = self.has_left(record);
             let is_copied = self.is_being_copied(record);
-            (record.header.sequence, !is_left, !is_copied, self.originality(extent))
+            let originality = self.log.whole().originality(extent);
+            (record.header.sequence, !is_left, !is_copied, originality)
         };
         match newest.get_mut(&record.header.key) {
             None => drop(newest.insert(record.header.key.clone(), record)),
