@@ -10,9 +10,18 @@ const DISK_BYTES: u64 = 1 << 30;
 
 const MEMORY_BYTES: u64 = 256 << 20;
 
-/// Opens a new drive on a disk.
+/// Returns an empty disk.
+pub(crate) fn new_disk() -> Arc<Disk> {
+    Arc::new(Disk::new(DISK_BYTES))
+}
+
+/// Opens a new drive on a disk that no run fills.
 pub(crate) async fn on_a_disk(durability: Durability) -> DiskDrive {
-    let disk = Arc::new(Disk::new(DISK_BYTES));
+    on_this_disk(new_disk(), durability).await
+}
+
+/// Opens a new drive on `disk`.
+pub(crate) async fn on_this_disk(disk: Arc<Disk>, durability: Durability) -> DiskDrive {
     let format = Format { id: [1; 16], secret: [2; 16], extent_bytes: None };
     DiskDrive::format(disk.clone(), format).await.expect("the disk is large enough");
     let options = match durability {

@@ -18,6 +18,7 @@ mod counts;
 mod disk;
 mod drives;
 mod fabric;
+mod opening;
 mod paths;
 mod redis;
 mod table;

@@ -1,7 +1,7 @@
 //! The measured paths: what runs, and how often.
 
 use crate::commands::{self, Simulated};
-use crate::{fabric, redis};
+use crate::{fabric, opening, redis};
 
 /// An operation, and where it is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +10,9 @@ pub(crate) enum Path {
     DiskStore,
     /// A retrieve of 8 KiB from a drive on a disk, 64 outstanding.
     DiskGet,
+    /// A record of 64 B that opening a drive on a disk finds after a crash. Each key has two on the
+    /// average.
+    DiskOpen,
     /// A store of 64 B over NVMe/TCP into a drive in memory, 32 outstanding.
     TcpStore,
     /// A retrieve of 64 B over NVMe/TCP from a drive in memory, 32 outstanding.
@@ -29,9 +32,10 @@ pub(crate) enum Path {
 }
 
 impl Path {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::DiskStore,
         Self::DiskGet,
+        Self::DiskOpen,
         Self::TcpStore,
         Self::TcpGet,
         Self::Set,
@@ -46,6 +50,7 @@ impl Path {
         match self {
             Self::DiskStore => "disk-store",
             Self::DiskGet => "disk-get",
+            Self::DiskOpen => "disk-open",
             Self::TcpStore => "tcp-store",
             Self::TcpGet => "tcp-get",
             Self::Set => "set",
@@ -65,7 +70,7 @@ impl Path {
     pub(crate) const fn operations(self) -> u64 {
         match self {
             Self::DiskStore | Self::DiskGet => 8_192,
-            Self::TcpStore | Self::TcpGet => 16_384,
+            Self::TcpStore | Self::TcpGet | Self::DiskOpen => 16_384,
             Self::Set | Self::Get | Self::SetEverySecond => 16_000,
             Self::SimulatedStore | Self::SimulatedOverwrite | Self::SimulatedRetrieve => 20_000,
         }
@@ -76,6 +81,7 @@ impl Path {
         match self {
             Self::DiskStore => commands::on_a_disk(commands::Kind::Store, operations),
             Self::DiskGet => commands::on_a_disk(commands::Kind::Retrieve, operations),
+            Self::DiskOpen => opening::of_a_crashed_drive(operations),
             Self::TcpStore => fabric::run(commands::Kind::Store, operations),
             Self::TcpGet => fabric::run(commands::Kind::Retrieve, operations),
             Self::Set => redis::in_memory(redis::Kind::Set, operations),
