@@ -23,7 +23,7 @@
 //!    task that it wakes for an input then runs at the instant of that input.
 //! 7. Tasks of several schedules, each on its own thread, share what is behind [`Lock`]s. All that
 //!    a task does between its first lock and its last is one step to the others. Tasks of peer
-//!    schedules wake one another.
+//!    schedules wake one another. [`lock_waits`] counts the locks that a thread found taken.
 //! 8. A task names its kind by [`name_task`], for reports on where a thread's time went.
 //! 9. A trace sink receives each [`Span`] for which a unit of a resource was held.
 //!
@@ -32,7 +32,7 @@
 //! | a task | `schedule`, `task`, `task_state`, `park`, `timer` |
 //! | the wait for a resource | `queue`, `resource`, `rank`, `class`, `station`, `plane_group` |
 //! | an account of time | `stage`, `account`, `charge`, `trace` |
-//! | several reactors | `lock`, `section` |
+//! | several reactors | `stretch`, `lock`, `section`, `lock_waits` |
 //!
 //! # Guarantees
 //! - Equal inputs give equal runs: ties at one instant break by submission order, or by a seed.
@@ -57,6 +57,7 @@ mod class;
 mod gate;
 mod join;
 mod lock;
+mod lock_waits;
 mod notify;
 mod park;
 mod plane_group;
@@ -71,6 +72,7 @@ mod section;
 mod stage;
 mod station;
 mod station_state;
+mod stretch;
 mod task;
 mod task_state;
 mod timer;
@@ -85,7 +87,8 @@ pub use charge::{Code, CodeCosts, Cores};
 pub use class::Class;
 pub use gate::{Closed, Gate};
 pub use join::{join_all, join_at_once};
-pub use lock::{Guard, Lock, Order, preempt_by};
+pub use lock::{Guard, Lock};
+pub use lock_waits::{LockWaits, lock_waits};
 pub use notify::Notify;
 pub use park::{Held, Park, park, park_unaccounted, wake};
 pub use power::{lose_power, was_at_work};
@@ -102,6 +105,7 @@ pub use section::Section;
 pub use stage::{Stage, Stages};
 pub use station::{Load, Operate, Station};
 pub use station_state::Suspension;
+pub use stretch::{Order, preempt_by};
 pub use task::{
     Sleep, account, begin_account, current, host_now, label, name_task, now, reactor_and_time,
     reactor_id, sleep, sleep_until, spawn, spawn_at, stages, task_name,

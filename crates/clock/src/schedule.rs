@@ -62,6 +62,10 @@ pub struct Schedule {
     timers: Timers,
     pub(crate) next_tie: u64,
     pub(crate) shuffle: Option<Rng>,
+    /// Locks that its tasks found taken.
+    pub(crate) lock_waits: u64,
+    /// How long they waited for them, by the wall.
+    pub(crate) lock_wait_time: Nanos,
 }
 
 thread_local! {

@@ -1,6 +1,7 @@
-use crate::lock::{Order, Taken};
+use crate::lock_waits::lock_mutex;
+use crate::stretch::{Order, Taken};
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// Locks of one [`Order`] that a task takes together for a stretch (see [`Lock`](crate::Lock)), in
 /// rising order of their numbers. It gives all of them back when this drops.
@@ -29,8 +30,7 @@ impl<'a, T> Section<'a, T> {
     pub fn of(order: Order, locks: &'a [Mutex<T>], numbers: impl Iterator<Item = usize>) -> Self {
         let taken = Taken::new(order);
         let numbers: BTreeSet<usize> = numbers.collect();
-        let lock =
-            |number: usize| (number, locks[number].lock().unwrap_or_else(PoisonError::into_inner));
+        let lock = |number: usize| (number, lock_mutex(&locks[number]));
         Self { held: Held::Several(numbers.into_iter().map(lock).collect()), _taken: taken }
     }
 
@@ -42,8 +42,7 @@ impl<'a, T> Section<'a, T> {
     #[track_caller]
     pub fn one(order: Order, locks: &'a [Mutex<T>], number: usize) -> Self {
         let taken = Taken::new(order);
-        let guard = locks[number].lock().unwrap_or_else(PoisonError::into_inner);
-        Self { held: Held::One(number, guard), _taken: taken }
+        Self { held: Held::One(number, lock_mutex(&locks[number])), _taken: taken }
     }
 
     /// Takes all of the locks.
@@ -57,8 +56,7 @@ impl<'a, T> Section<'a, T> {
             return Self::one(order, locks, 0);
         }
         let taken = Taken::new(order);
-        let lock = |lock: &'a Mutex<T>| lock.lock().unwrap_or_else(PoisonError::into_inner);
-        let held = locks.iter().map(lock).enumerate().collect();
+        let held = locks.iter().map(lock_mutex).enumerate().collect();
         Self { held: Held::Several(held), _taken: taken }
     }
 

@@ -1,8 +1,8 @@
 use crate::class::Class;
-use crate::lock::assert_nothing_locked;
 use crate::queue::Queue;
 use crate::rank::Rank;
 use crate::stage::{Stage, Stages};
+use crate::stretch::assert_nothing_locked;
 use base::Nanos;
 
 /// A running task of the installed schedule, or of a peer's. A later task may reuse the id.

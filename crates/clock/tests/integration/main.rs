@@ -1,0 +1,4 @@
+//! Locks of one clock for each of several threads.
+
+#[cfg(test)]
+mod lock_waits;
