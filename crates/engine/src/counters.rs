@@ -1,4 +1,8 @@
+mod by_reactor;
+
 use crate::extent::Live;
+use by_reactor::ByReactor;
+pub use by_reactor::ReactorWork;
 use media::Traffic;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,7 +50,8 @@ fn add_shared(counter: &AtomicU64, more: u64) {
     counter.fetch_add(more, Ordering::Relaxed);
 }
 
-/// Adds to a counter that one task adds to, or the holder of a writer's lock. Others only read it.
+/// Adds to a counter that one reactor adds to, or the holder of a writer's lock. Others only read
+/// it.
 #[inline]
 fn add(counter: &AtomicU64, more: u64) {
     counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
@@ -55,42 +60,32 @@ fn add(counter: &AtomicU64, more: u64) {
 /// The counters behind [`Counts`].
 #[derive(Debug)]
 pub(crate) struct Counters {
+    by_reactor: ByReactor,
     /// By writer of the log.
-    written: Vec<Written>,
+    dropped_bytes: Vec<DroppedBytes>,
     retrieved_bytes: AtomicU64,
     lookup_page_reads: AtomicU64,
     retrieve_page_reads: AtomicU64,
-    victims: AtomicU64,
-    records_moved: AtomicU64,
     gc_page_reads: AtomicU64,
 }
 
-/// What a writer of the log has written. It changes under the lock of the writer.
+/// See [`Counts::dropped_bytes`]. It changes under the lock of the writer.
 // A line of the processor's cache is fetched with its neighbour.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Written {
-    host_bytes: AtomicU64,
-    dropped_bytes: AtomicU64,
-}
+struct DroppedBytes(AtomicU64);
 
 impl Counters {
-    /// For a log with so many writers.
-    pub(crate) fn new(writers: usize) -> Self {
+    /// For a store that so many reactors use, with a log of so many writers.
+    pub(crate) fn new(reactors: u32, writers: usize) -> Self {
         Self {
-            written: (0..writers).map(|_| Written::default()).collect(),
+            by_reactor: ByReactor::new(reactors),
+            dropped_bytes: (0..writers).map(|_| DroppedBytes::default()).collect(),
             retrieved_bytes: AtomicU64::new(0),
             lookup_page_reads: AtomicU64::new(0),
             retrieve_page_reads: AtomicU64::new(0),
-            victims: AtomicU64::new(0),
-            records_moved: AtomicU64::new(0),
             gc_page_reads: AtomicU64::new(0),
         }
-    }
-
-    /// Returns the sum over all writers.
-    fn of_writers(&self, counter: impl Fn(&Written) -> &AtomicU64) -> u64 {
-        self.written.iter().map(|written| counter(written).load(Ordering::Relaxed)).sum()
     }
 
     #[inline]
@@ -103,10 +98,9 @@ impl Counters {
         add_shared(&self.retrieve_page_reads, 1);
     }
 
-    /// The writer of this number is locked.
     #[inline]
-    pub(crate) fn count_host_bytes(&self, writer: usize, bytes: u64) {
-        add(&self.written[writer].host_bytes, bytes);
+    pub(crate) fn count_host_bytes(&self, bytes: u64) {
+        self.by_reactor.count(|work| &work.host_bytes, bytes);
     }
 
     #[inline]
@@ -117,7 +111,7 @@ impl Counters {
     /// The writer of this number is locked.
     #[inline]
     pub(crate) fn count_dropped_bytes(&self, writer: usize, bytes: u64) {
-        add(&self.written[writer].dropped_bytes, bytes);
+        add(&self.dropped_bytes[writer].0, bytes);
     }
 
     pub(crate) fn count_gc_reads(&self, pages: u64) {
@@ -125,31 +119,34 @@ impl Counters {
     }
 
     pub(crate) fn count_victim(&self) {
-        add(&self.victims, 1);
+        self.by_reactor.count(|work| &work.victims, 1);
     }
 
     pub(crate) fn count_moved(&self) {
-        add(&self.records_moved, 1);
+        self.by_reactor.count(|work| &work.records_moved, 1);
+    }
+
+    /// Returns the work of each reactor that has done some.
+    pub(crate) fn by_reactor(&self) -> Vec<ReactorWork> {
+        self.by_reactor.work()
     }
 
     /// Returns the bytes that hosts stored and retrieved.
     pub(crate) fn traffic(&self) -> Traffic {
         Traffic {
             read_bytes: self.retrieved_bytes.load(Ordering::Relaxed),
-            written_bytes: self.of_writers(|written| &written.host_bytes),
+            written_bytes: self.by_reactor.sum().host_bytes,
         }
     }
 
     /// Continues counting from `counts`.
     pub(crate) fn restore(&self, counts: &Counts) {
         let lookup_page_reads = counts.host_page_reads - counts.retrieve_page_reads;
+        self.by_reactor.restore(counts);
         for (counter, count) in [
-            (&self.written[0].host_bytes, counts.host_bytes),
-            (&self.written[0].dropped_bytes, counts.dropped_bytes),
+            (&self.dropped_bytes[0].0, counts.dropped_bytes),
             (&self.lookup_page_reads, lookup_page_reads),
             (&self.retrieve_page_reads, counts.retrieve_page_reads),
-            (&self.victims, counts.victims),
-            (&self.records_moved, counts.records_moved),
             (&self.gc_page_reads, counts.gc_page_reads),
         ] {
             counter.store(count, Ordering::Relaxed);
@@ -158,13 +155,14 @@ impl Counters {
 
     pub(crate) fn counts(&self, padded_pages: u64) -> Counts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let work = self.by_reactor.sum();
         Counts {
-            host_bytes: self.of_writers(|written| &written.host_bytes),
-            dropped_bytes: self.of_writers(|written| &written.dropped_bytes),
+            host_bytes: work.host_bytes,
+            dropped_bytes: self.dropped_bytes.iter().map(|dropped| read(&dropped.0)).sum(),
             host_page_reads: read(&self.lookup_page_reads) + read(&self.retrieve_page_reads),
             retrieve_page_reads: read(&self.retrieve_page_reads),
-            victims: read(&self.victims),
-            records_moved: read(&self.records_moved),
+            victims: work.victims,
+            records_moved: work.records_moved,
             gc_page_reads: read(&self.gc_page_reads),
             padded_pages,
         }

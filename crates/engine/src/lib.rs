@@ -77,7 +77,7 @@ pub use check::scrubber::{ScrubFinding, Scrubbed, ScrubbedPart};
 pub use check::verify::{Finding, Verified, Wrong};
 pub use clean::expiring::ExpiringCounts;
 pub use config::Config;
-pub use counters::{Counts, Usage};
+pub use counters::{Counts, ReactorWork, Usage};
 pub use error::Error;
 pub use extent::Live;
 pub use format::address::{Address, Candidates};

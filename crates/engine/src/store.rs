@@ -2,7 +2,7 @@ use crate::ack::Ack;
 use crate::check::scrubber::Scrubber;
 use crate::clean::cleaner::{Begins, Cleaner};
 use crate::config::Config;
-use crate::counters::{Counters, Usage};
+use crate::counters::{Counters, ReactorWork, Usage};
 use crate::error::Error;
 use crate::extent::{Extents, Live};
 use crate::format::address::Candidates;
@@ -73,7 +73,7 @@ impl Store {
         let spare = u32::try_from(spare).expect("extents are counted in 32 bits");
         log.prepare(config.capacity_bytes, config.reactors, spare);
         let value_bytes_max = log.layout.value_bytes_max(log.shape.extent_bytes());
-        let counters = Counters::new(log.writers());
+        let counters = Counters::new(config.reactors, log.writers());
         let log = log.share();
         let tables = Arc::new(Tables::new(log.clone()));
         index.attach(&tables);
@@ -194,6 +194,13 @@ impl Store {
     pub fn counters(&self) -> crate::counters::Counts {
         let state = self.log.whole();
         self.counters.counts(state.writers().map(|writer| writer.unlanded.padded).sum())
+    }
+
+    /// Returns the work of each reactor that has done some since the store was opened. Their sums
+    /// are those of [`Self::counters`], but for what those continue from a saved state, and for
+    /// the work of reactors that the store was not told of.
+    pub fn work_by_reactor(&self) -> Vec<ReactorWork> {
+        self.counters.by_reactor()
     }
 
     /// Returns the index's counters since the store was opened.

@@ -188,7 +188,7 @@ impl<'a, 'k> Attempt<'a, 'k> {
             Err(Error::CapacityExceeded) | Ok(Err(NoRoom)) if !writing.is_whole() => {
                 Ok(Some(Step::Wait(Need::Writers)))
             }
-            Ok(Ok(())) => Ok(Some(Step::Written(self.finish(writing.writer().number)))),
+            Ok(Ok(())) => Ok(Some(Step::Written(self.finish()))),
             Ok(Err(NoRoom)) => Ok(None),
             Err(Error::CapacityExceeded) => Ok(Some(Step::Wait(Need::Expired))),
             Err(error) => Err(error),
@@ -436,18 +436,18 @@ impl<'a, 'k> Attempt<'a, 'k> {
         part.writer.unlanded.add_batch(UnlandedBatch { first, last, pages: pages_of(appended()) });
     }
 
-    /// Ends the attempt of a write by this writer, and returns it: it only has to land.
-    fn finish(&mut self, writer: usize) -> Written {
+    /// Ends the attempt of a write, and returns it: it only has to land. A writer is locked.
+    fn finish(&mut self) -> Written {
         let overwrote = self.set.members.iter().any(Member::exists);
         let stored = if overwrote { Stored::Overwrote } else { Stored::Anew };
-        let mut leaves_tombstone = false;
+        let (mut bytes, mut leaves_tombstone) = (0, false);
         for Member { change, kept, .. } in &*self.set.members {
             if change.kind() == Kind::Value {
-                let bytes = change.key_len() as u64 + u64::from(change.value_len());
-                self.store.counters.count_host_bytes(writer, bytes);
+                bytes += change.key_len() as u64 + u64::from(change.value_len());
             }
             leaves_tombstone |= change.kind() == Kind::Tombstone && kept.is_some();
         }
+        self.store.counters.count_host_bytes(bytes);
         if self.store.config.ack != Ack::Program && !leaves_tombstone {
             return Written { stored, landing: None };
         }

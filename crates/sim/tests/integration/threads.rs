@@ -4,7 +4,7 @@
 use base::{Buf, Key, Nanos, Rng};
 use clock::Stage;
 use drive::{Durability, Format};
-use engine::{Ack, Config, Error, IndexConfig, KeySpaceId, Store, Write};
+use engine::{Ack, Config, Error, IndexConfig, KeySpaceId, ReactorWork, Store, Write};
 use media::{BlocksShape, Memory, MemoryBlocks, Shape, Victims};
 use node::{DiskDrive, DiskOptions, INDEXES};
 use reactor::{Peer, Reactor, Remote, peers};
@@ -148,6 +148,15 @@ async fn check_counters(store: &Arc<Store>, before: u64, stored: u64) {
     }
     let counts = store.counters();
     assert_eq!((counts.host_bytes - before, counts.dropped_bytes), (stored, stored - left));
+    let mut by_reactor = store.work_by_reactor();
+    by_reactor.sort_unstable_by_key(|work| work.reactor_id);
+    let numbers: Vec<u64> = by_reactor.iter().map(|work| work.reactor_id.into()).collect();
+    assert_eq!(numbers, (0..THREADS as u64).collect::<Vec<_>>());
+    assert!(by_reactor.iter().all(|work| work.host_bytes > 0), "{by_reactor:?}");
+    let sum = |of: fn(&ReactorWork) -> u64| by_reactor.iter().map(of).sum::<u64>();
+    assert_eq!(sum(|work| work.host_bytes), counts.host_bytes);
+    // One reactor cleans: it may have cleaned more by now.
+    assert!(sum(|work| work.victims) >= counts.victims);
 }
 
 /// What the threads use.
