@@ -24,6 +24,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// What others can see of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
+    /// The reactor that executes its commands.
+    pub(crate) reactor_id: u32,
     pub(crate) since: Nanos,
     pub(crate) name: String,
     pub(crate) user: String,
@@ -63,6 +65,8 @@ pub struct Door {
     started: Nanos,
     ids: AtomicU64,
     clients: Mutex<BTreeMap<u64, Client>>,
+    /// By reactor: commands of clients that have left. It is locked after `clients`.
+    commands_before: Mutex<BTreeMap<u32, u64>>,
     rng: Mutex<Rng>,
     /// Whether clients had limits in time when it was last looked at them.
     pub(crate) was_limited: AtomicBool,
@@ -92,6 +96,7 @@ impl Door {
             started: clock::now(),
             ids: AtomicU64::new(1),
             clients: Mutex::default(),
+            commands_before: Mutex::default(),
             rng: Mutex::new(Rng::new(settings.seed)),
             was_limited: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
@@ -178,6 +183,29 @@ impl Door {
 
     pub(crate) fn clients(&self) -> MutexGuard<'_, BTreeMap<u64, Client>> {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets a client that has left.
+    pub(crate) fn forget(&self, id: u64) {
+        let mut clients = self.clients();
+        if let Some(client) = clients.remove(&id) {
+            *self.commands_before().entry(client.reactor_id).or_default() += client.wire.commands();
+        }
+    }
+
+    /// Commands that each reactor has executed, by its number. Their sum is
+    /// [`Totals::commands`](crate::Totals).
+    pub fn commands_by_reactor(&self) -> BTreeMap<u32, u64> {
+        let clients = self.clients();
+        let mut all = self.commands_before().clone();
+        for client in clients.values() {
+            *all.entry(client.reactor_id).or_default() += client.wire.commands();
+        }
+        all
+    }
+
+    fn commands_before(&self) -> MutexGuard<'_, BTreeMap<u32, u64>> {
+        self.commands_before.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn random(&self) -> u64 {

@@ -79,7 +79,7 @@ pub async fn serve_from<S: Stream>(stream: Rc<S>, door: Arc<Door>, ends: Ends) -
         guard.stream.shut_down();
     });
     let ended = connection.read(&door, &mut session).await;
-    door.clients().remove(&session.id);
+    door.forget(session.id);
     connection.end(&door).await;
     connection.wire.end();
     if connection.is_broken.get() { Ended::Broken } else { ended }

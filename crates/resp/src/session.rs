@@ -87,6 +87,7 @@ impl Session {
         clients.insert(
             id,
             Client {
+                reactor_id: clock::reactor_id(),
                 since: now,
                 name: String::new(),
                 user: session.user_name().to_owned(),
