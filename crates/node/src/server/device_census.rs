@@ -1,9 +1,10 @@
 use super::drive::{Drive, Space};
 use super::status::RedisStatus;
 use controller::{Subsystems, Work};
-use engine::{CacheCounts, Scrubbed};
+use engine::{CacheCounts, ReactorWork, Scrubbed};
 use media::Traffic;
 use spec::CommandSet;
+use std::collections::BTreeMap;
 
 /// The counters of a device at an instant.
 #[derive(Debug)]
@@ -21,6 +22,12 @@ pub(super) struct DeviceCensus {
     pub(super) scrubbed: Option<Scrubbed>,
     pub(super) cache: Option<CacheCounts>,
     pub(super) redis: Option<RedisStatus>,
+    /// Whether other reactors may use it. If not, all its work is of the reactor that has it.
+    pub(super) is_shared: bool,
+    /// Work of each reactor on its pairs.
+    pub(super) pairs_by_reactor: Vec<ReactorWork>,
+    /// Commands of Redis clients that each reactor executed, by its number.
+    pub(super) redis_by_reactor: BTreeMap<u32, u64>,
 }
 
 #[derive(Debug)]
@@ -54,6 +61,9 @@ impl DeviceCensus {
             scrubbed: drive.scrubbed(),
             cache: drive.cache_counts(),
             redis: None,
+            is_shared: drive.is_shared(),
+            pairs_by_reactor: drive.pairs_by_reactor(),
+            redis_by_reactor: BTreeMap::new(),
         }
     }
 

@@ -242,7 +242,9 @@ impl DeviceSet {
         let census = |(&place, drive)| {
             let door = self.resp.iter().find(|door| door.device == place);
             let redis = door.map(RespDoor::status);
-            DeviceCensus { redis, ..DeviceCensus::of(place, drive, &self.subsystems) }
+            let redis_by_reactor = door.map(RespDoor::commands_by_reactor).unwrap_or_default();
+            let census = DeviceCensus::of(place, drive, &self.subsystems);
+            DeviceCensus { redis, redis_by_reactor, ..census }
         };
         drives.map(census).collect()
     }

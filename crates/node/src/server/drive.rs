@@ -6,7 +6,7 @@ use crate::{
     Device, DeviceError, DiskDrive, DiskError, DiskOptions, FaultPlan, Profile, SavedDevice,
 };
 use controller::{Controller, FlashFigures};
-use engine::{CacheCounts, Scrubbed};
+use engine::{CacheCounts, ReactorWork, Scrubbed};
 use media::Traffic;
 use std::io::Write;
 use std::num::NonZero;
@@ -156,6 +156,11 @@ impl Drive {
     pub(super) fn pairs_traffic(&self) -> Option<Traffic> {
         let Self::Disk(disk) = self else { return None };
         Some(disk.drive.store().host_traffic())
+    }
+
+    /// Returns the work of each reactor on its pairs.
+    pub(super) fn pairs_by_reactor(&self) -> Vec<ReactorWork> {
+        self.controller().kv().map_or_else(Vec::new, |store| store.work_by_reactor())
     }
 
     /// Returns the space of pairs on a disk, if they fill more than an extent.

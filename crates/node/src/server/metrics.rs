@@ -102,6 +102,24 @@ const OF_REACTOR: &[Figure<ReactorStatus>] = &[
     ("reactor_commands_total", Kind::Counter, "I/O commands that were executed", |it| {
         number(it.commands)
     }),
+    ("reactor_redis_commands_total", Kind::Counter, "Redis commands that were executed", |it| {
+        number(it.redis_commands)
+    }),
+    ("reactor_stored_bytes_total", Kind::Counter, "Bytes of stored keys and values", |it| {
+        number(it.bytes_stored)
+    }),
+    ("reactor_cleaned_extents_total", Kind::Counter, "Extents that were cleaned", |it| {
+        number(it.extents_cleaned)
+    }),
+    ("reactor_moved_records_total", Kind::Counter, "Records moved to clean extents", |it| {
+        number(it.records_moved)
+    }),
+    ("reactor_lock_waits_total", Kind::Counter, "Locks that another reactor held", |it| {
+        number(it.lock_waits)
+    }),
+    ("reactor_lock_wait_seconds_total", Kind::Counter, "Time of waits for these locks", |it| {
+        Some(seconds(it.lock_wait_ns))
+    }),
 ];
 
 const OF_LONG_POLLS: &[Figure<LongPollStatus>] = &[

@@ -6,6 +6,7 @@ use super::device_set::DeviceSet;
 use super::report::Moved;
 use super::resp::RespClients;
 use base::Nanos;
+use clock::LockWaits;
 use controller::{AssociationCensus, Work};
 use reactor::{NoticeEnd, NoticeWriter};
 use std::collections::BTreeMap;
@@ -23,6 +24,8 @@ pub(super) struct ReactorCounters {
     pub(super) moved: Moved,
     /// Open connections of Redis clients.
     pub(super) redis_clients: u64,
+    /// Its waits for locks that other reactors held.
+    pub(super) lock_waits: LockWaits,
     /// Work of this device for hosts: in this reactor, and in others by their numbers.
     pub(super) work: (Work, BTreeMap<u32, Work>),
 }
@@ -54,6 +57,7 @@ pub(super) fn answer(
             census.connections = connections.census();
             census.moved = connections.moved();
             census.redis_clients = redis.count();
+            census.lock_waits = clock::lock_waits();
             question(census);
         }
     });

@@ -197,6 +197,11 @@ impl RespDoor {
         self.service.door.counters().totals()
     }
 
+    /// Returns the commands of its clients that each reactor executed, by its number.
+    pub(super) fn commands_by_reactor(&self) -> BTreeMap<u32, u64> {
+        self.service.door.commands_by_reactor()
+    }
+
     /// Accepts no more clients.
     pub(super) fn end(&self) {
         for listener in &self.listeners {

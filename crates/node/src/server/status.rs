@@ -256,6 +256,24 @@ pub struct ReactorStatus {
     /// I/O commands that devices executed in it.
     #[serde(default)]
     pub commands: u64,
+    /// Commands of Redis clients that it executed.
+    #[serde(default)]
+    pub redis_commands: u64,
+    /// Bytes of keys and values that it stored on key-value devices, for hosts and Redis clients.
+    #[serde(default)]
+    pub bytes_stored: u64,
+    /// Extents of these devices that it cleaned.
+    #[serde(default)]
+    pub extents_cleaned: u64,
+    /// Records that it moved to clean extents.
+    #[serde(default)]
+    pub records_moved: u64,
+    /// Locks that it found taken by another reactor.
+    #[serde(default)]
+    pub lock_waits: u64,
+    /// Time that it waited for these locks: a part of `busy_ns`.
+    #[serde(default)]
+    pub lock_wait_ns: u64,
     /// Open connections of Redis clients whose commands it executes.
     #[serde(default)]
     pub redis_clients: u64,

@@ -23,8 +23,8 @@ pub(super) fn status_of(facts: &Facts, uptime: Nanos, censuses: &[ReactorCounter
         let each = census.associations.iter();
         each.map(|it| association_status(it, census.now, &connections))
     });
-    let reactors = censuses.iter().zip(&facts.remotes).zip(executed(censuses));
-    let reactors = reactors.map(|((census, remote), work)| reactor_status(census, remote, work));
+    let reactors = censuses.iter().zip(&facts.remotes).zip(done(censuses));
+    let reactors = reactors.map(|((census, remote), done)| reactor_status(census, remote, done));
     Status {
         server: ServerStatus {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -42,11 +42,38 @@ pub(super) fn status_of(facts: &Facts, uptime: Nanos, censuses: &[ReactorCounter
     }
 }
 
-/// Returns the work of each reactor on its own and other reactors' devices.
-fn executed(censuses: &[ReactorCounters]) -> Vec<Work> {
-    let mut all: Vec<Work> = censuses.iter().map(|census| census.work.0).collect();
+/// What a reactor did for its own and other reactors' devices.
+#[derive(Clone, Copy, Default)]
+struct Done {
+    work: Work,
+    redis_commands: u64,
+    bytes_stored: u64,
+    extents_cleaned: u64,
+    records_moved: u64,
+}
+
+/// Returns what each reactor did.
+fn done(censuses: &[ReactorCounters]) -> Vec<Done> {
+    let own = censuses.iter().map(|census| Done { work: census.work.0, ..Done::default() });
+    let mut all: Vec<Done> = own.collect();
     for (&number, &work) in censuses.iter().flat_map(|census| &census.work.1) {
-        all[number as usize] = all[number as usize] + work;
+        let done = &mut all[number as usize];
+        done.work = done.work + work;
+    }
+    let devices = censuses.iter().enumerate();
+    let devices = devices.flat_map(|(at, census)| census.devices.iter().map(move |it| (at, it)));
+    for (at, device) in devices {
+        // Reactors that share no device do not have numbers of their own.
+        let place = |number: u32| if device.is_shared { number as usize } else { at };
+        for work in &device.pairs_by_reactor {
+            let done = &mut all[place(work.reactor_id)];
+            done.bytes_stored += work.host_bytes;
+            done.extents_cleaned += work.victims;
+            done.records_moved += work.records_moved;
+        }
+        for (&number, &commands) in &device.redis_by_reactor {
+            all[place(number)].redis_commands += commands;
+        }
     }
     all
 }
@@ -107,7 +134,7 @@ fn association_status(
     }
 }
 
-fn reactor_status(census: &ReactorCounters, remote: &Remote, work: Work) -> ReactorStatus {
+fn reactor_status(census: &ReactorCounters, remote: &Remote, done: Done) -> ReactorStatus {
     let load = remote.load();
     ReactorStatus {
         busy_ns: load.busy.0,
@@ -115,7 +142,13 @@ fn reactor_status(census: &ReactorCounters, remote: &Remote, work: Work) -> Reac
         connections: census.connections.len() as u64,
         bytes_received: census.moved.received,
         bytes_sent: census.moved.sent,
-        commands: WorkStatus::from(work).commands,
+        commands: WorkStatus::from(done.work).commands,
+        redis_commands: done.redis_commands,
+        bytes_stored: done.bytes_stored,
+        extents_cleaned: done.extents_cleaned,
+        records_moved: done.records_moved,
+        lock_waits: census.lock_waits.count,
+        lock_wait_ns: census.lock_waits.time.0,
         redis_clients: census.redis_clients,
         long_polls: remote.long_polls().into_iter().map(LongPollStatus::from).collect(),
     }

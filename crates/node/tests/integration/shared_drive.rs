@@ -11,3 +11,5 @@ mod queues;
 mod redis;
 #[cfg(test)]
 mod scene;
+#[cfg(test)]
+mod work;

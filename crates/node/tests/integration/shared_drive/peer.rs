@@ -78,7 +78,7 @@ impl Peer {
     /// Sends a command, with its data in its capsule, and returns its id. A connection that is gone
     /// takes nothing.
     pub(crate) fn send(&self, command: Command, data: &[u8]) -> u16 {
-        let id = self.next_id.replace(self.next_id.get() + 1);
+        let id = self.next_id.replace(self.next_id.get() % 60_000 + 1);
         let len = u32::try_from(data.len()).unwrap();
         let pointer = match (len, command.transfer()) {
             (0, Transfer::ToHost) => DataPointer::Transport { len: ROOM },

@@ -11,10 +11,10 @@ use std::time::Duration;
 const REACTORS: u16 = 3;
 const CLIENTS: u32 = 6;
 
-struct Client(BufReader<TcpStream>);
+pub(crate) struct Client(BufReader<TcpStream>);
 
 impl Client {
-    fn of(scene: &Scene) -> Self {
+    pub(crate) fn of(scene: &Scene) -> Self {
         let stream = TcpStream::connect(scene.server.resp_address(0).unwrap()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -24,7 +24,7 @@ impl Client {
     }
 
     /// Sends a line, and returns the first line of the answer.
-    fn ask(&mut self, line: &str) -> String {
+    pub(crate) fn ask(&mut self, line: &str) -> String {
         self.0.get_mut().write_all(format!("{line}\r\n").as_bytes()).unwrap();
         self.line()
     }
