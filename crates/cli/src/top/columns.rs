@@ -107,16 +107,18 @@ pub(super) fn of_devices(width: u16) -> Vec<Column<DeviceSample>> {
     fitting(columns, width)
 }
 
-/// With the place of each device.
+/// With the place of each device. A terminal of 80 columns has room for all.
 pub(super) fn of_reactors(width: u16) -> Vec<Column<(usize, ReactorSample)>> {
     let columns = vec![
-        column("reactor", HOST_WIDTH, NAME, |(place, _): &(usize, ReactorSample)| {
-            place.to_string()
-        }),
-        column("busy", 12, 3, |(_, it)| format!("{} %", tenths(it.busy_percent))),
-        column("connections", 11, 2, |(_, it)| grouped(it.connections)),
-        column("Redis clients", 13, 1, |(_, it)| grouped(it.redis_clients)),
-        column("long polls", 10, 0, |(_, it)| grouped(it.long_polls)),
+        column("reactor", 7, NAME, |(place, _): &(usize, ReactorSample)| place.to_string()),
+        column("busy", 7, 8, |(_, it)| format!("{} %", tenths(it.busy_percent))),
+        column("locks", 7, 5, |(_, it)| format!("{} %", tenths(it.lock_wait_percent))),
+        column("NVMe", 6, 3, |(_, it)| grouped(it.connections)),
+        column("Redis", 6, 2, |(_, it)| grouped(it.redis_clients)),
+        column("commands/s", 10, 7, |(_, it)| rounded(it.commands_per_second)),
+        column("MB/s stored", 11, 6, |(_, it)| tenths(it.bytes_stored_per_second / 1e6)),
+        column("cleaned", 7, 4, |(_, it)| grouped(it.extents_cleaned)),
+        column("long polls", 10, 1, |(_, it)| grouped(it.long_polls)),
     ];
     fitting(columns, width)
 }

@@ -77,6 +77,18 @@ pub(super) struct ReactorSample {
     pub(super) connections: u64,
     /// Connections of Redis clients.
     pub(super) redis_clients: u64,
+    /// I/O commands of NVMe hosts and commands of Redis clients that it executed.
+    pub(super) commands_per_second: f64,
+    /// Keys and values.
+    pub(super) bytes_stored_per_second: f64,
+    /// Extents that it cleaned in the interval.
+    pub(super) extents_cleaned: u64,
+    /// Records that it moved for that.
+    pub(super) records_moved: u64,
+    /// Locks of the interval that another reactor held.
+    pub(super) lock_waits: u64,
+    /// Share of the interval in which it waited for these locks.
+    pub(super) lock_wait_percent: f64,
     /// Polls of the interval that took more than 100 us of CPU time.
     pub(super) long_polls: u64,
 }
@@ -107,7 +119,7 @@ impl Sample {
         hosts.sort_by(|a, b| b.rates.operations.total_cmp(&a.rates.operations));
         let reactors = after.reactors.iter().enumerate().map(|(place, reactor)| {
             let before = before.and_then(|before| before.reactors.get(place));
-            ReactorSample::of(before, reactor)
+            ReactorSample::of(before, reactor, interval)
         });
         Self {
             server: address.to_string(),
@@ -209,17 +221,25 @@ impl DeviceSample {
 }
 
 impl ReactorSample {
-    fn of(before: Option<&ReactorStatus>, after: &ReactorStatus) -> Self {
-        let (busy, idle) = before.map_or((0, 0), |it| (it.busy_ns, it.idle_ns));
-        let busy = after.busy_ns.saturating_sub(busy);
-        let all = busy + after.idle_ns.saturating_sub(idle);
-        let share = crate::number::quotient(busy, all);
-        let long = |it: &ReactorStatus| it.long_polls.iter().map(|it| it.count).sum::<u64>();
+    fn of(before: Option<&ReactorStatus>, after: &ReactorStatus, interval: f64) -> Self {
+        let growth = |counter: fn(&ReactorStatus) -> u64| {
+            counter(after).saturating_sub(before.map_or(0, counter))
+        };
+        let busy = growth(|it| it.busy_ns);
+        let all = busy + growth(|it| it.idle_ns);
+        let percent = |time| crate::number::quotient(time, all).unwrap_or_default() * 100.0;
+        let commands = growth(|it| it.commands + it.redis_commands);
         Self {
-            busy_percent: share.unwrap_or_default() * 100.0,
+            busy_percent: percent(busy),
             connections: after.connections,
             redis_clients: after.redis_clients,
-            long_polls: long(after).saturating_sub(before.map_or(0, long)),
+            commands_per_second: per_second(commands, interval),
+            bytes_stored_per_second: per_second(growth(|it| it.bytes_stored), interval),
+            extents_cleaned: growth(|it| it.extents_cleaned),
+            records_moved: growth(|it| it.records_moved),
+            lock_waits: growth(|it| it.lock_waits),
+            lock_wait_percent: percent(growth(|it| it.lock_wait_ns)),
+            long_polls: growth(|it| it.long_polls.iter().map(|it| it.count).sum()),
         }
     }
 }

@@ -338,9 +338,19 @@ fn prometheus_has_the_counters_of_redis_clients() {
         ("kvasir_redis_commands_total{", 40.0),
         ("kvasir_device_commands_total{", 0.0),
         ("kvasir_scrub_damaged_pages_total{", 0.0),
+        ("kvasir_reactor_redis_commands_total{reactor=\"0\"}", 40.0),
+        ("kvasir_reactor_commands_total{reactor=\"0\"}", 0.0),
+        ("kvasir_reactor_cleaned_extents_total{reactor=\"0\"}", 0.0),
+        ("kvasir_reactor_moved_records_total{reactor=\"0\"}", 0.0),
+        // It is alone.
+        ("kvasir_reactor_lock_waits_total{reactor=\"0\"}", 0.0),
+        ("kvasir_reactor_lock_wait_seconds_total{reactor=\"0\"}", 0.0),
     ] {
         assert!((of_device(name) - value).abs() < 0.5, "{name}: {}", of_device(name));
     }
+    // Keys of 4 and 5 bytes, values of 1 and 2, and what Kvasir adds to them.
+    let stored = of_device("kvasir_reactor_stored_bytes_total{reactor=\"0\"}");
+    assert!((10.0 * 5.0 + 10.0 * 7.0..10_000.0).contains(&stored), "{stored}");
     // Stored values are in the cache and on the disk.
     assert!(of_device("kvasir_cache_hits_total{") > 0.0);
     assert!(of_device("kvasir_flash_programmed_bytes_total{") > 4_096.0);

@@ -62,6 +62,19 @@ fn a_sample_has_the_rates_of_a_load() {
     let reactors = sample["reactors"].as_array().unwrap();
     assert_eq!(reactors.len(), 2);
     assert!(reactors.iter().all(|it| (1.0..=100.0).contains(&number(&it["busy_percent"]))));
+    // Each executes commands of this host, which stores nothing.
+    let executed: Vec<f64> = reactors.iter().map(|it| number(&it["commands_per_second"])).collect();
+    assert!(executed.iter().all(|rate| *rate > 10.0), "{executed:?}");
+    assert!((executed.iter().sum::<f64>() / reads - 1.0).abs() < 0.5, "{executed:?} and {reads}");
+    for reactor in reactors {
+        assert_eq!(
+            (&reactor["extents_cleaned"], &reactor["records_moved"]),
+            (&0.into(), &0.into())
+        );
+        assert_eq!(number(&reactor["bytes_stored_per_second"]).to_bits(), 0.0_f64.to_bits());
+        assert!(number(&reactor["lock_wait_percent"]) <= number(&reactor["busy_percent"]));
+        assert!(reactor["lock_waits"].is_u64());
+    }
     assert_eq!(load.join().unwrap()["errors"], 0);
     served.stop();
 }
@@ -122,7 +135,7 @@ fn without_a_terminal_it_prints_lines_until_the_server_stops() {
     }
     let top = top_of(&served, &[]);
     let text = kvasir(["top", &http(&served), "--once"]).stdout;
-    for word in ["operations/s, ", "host ", "device ", "reactor ", "busy", "  mem:64MiB"] {
+    for word in ["operations/s, ", "host ", "device ", "reactor ", "busy", "locks", "  mem:64MiB"] {
         assert!(text.contains(word), "{text}");
     }
     served.stop();

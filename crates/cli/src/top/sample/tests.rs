@@ -111,7 +111,13 @@ fn status(uptime_ms: u64, work: WorkStatus, associations: Vec<AssociationStatus>
             connections: 6,
             bytes_received: 0,
             bytes_sent: 0,
-            commands: 0,
+            commands: uptime_ms * 6,
+            redis_commands: uptime_ms * 4,
+            bytes_stored: uptime_ms * 2_500,
+            extents_cleaned: uptime_ms / 5,
+            records_moved: uptime_ms / 2,
+            lock_waits: uptime_ms * 3,
+            lock_wait_ns: uptime_ms * 12_000,
             redis_clients: 0,
             long_polls: vec![long_polls("cleaner", uptime_ms), long_polls("scrub", uptime_ms / 2)],
         }],
@@ -161,9 +167,16 @@ fn rates_are_differences_over_the_servers_own_time() {
     assert_eq!((&busy.hosts[1].host[..], busy.hosts[1].rates), ("nqn.quiet", Rates::default()));
     // Event requests (AER) do not count.
     assert_eq!((busy.hosts[0].queues, busy.hosts[0].in_flight), (3, 12));
-    assert!((busy.reactors[0].busy_percent - 25.0).abs() < 1e-9);
+    let reactor = busy.reactors[0];
+    assert!((reactor.busy_percent - 25.0).abs() < 1e-9);
     // Of all names: 500 and 250 in this interval of 500 ms.
-    assert_eq!(busy.reactors[0].long_polls, 750);
+    assert_eq!(reactor.long_polls, 750);
+    // Six I/O commands and four Redis commands each millisecond.
+    assert_eq!(reactor.commands_per_second.to_bits(), 10_000.0_f64.to_bits());
+    assert_eq!(reactor.bytes_stored_per_second.to_bits(), 2.5e6_f64.to_bits());
+    assert_eq!((reactor.extents_cleaned, reactor.records_moved), (100, 250));
+    assert_eq!(reactor.lock_waits, 1_500);
+    assert!((reactor.lock_wait_percent - 1.2).abs() < 1e-9);
 }
 
 #[test]
