@@ -153,3 +153,56 @@ fn reactor_status(census: &ReactorCounters, remote: &Remote, done: Done) -> Reac
         long_polls: remote.long_polls().into_iter().map(LongPollStatus::from).collect(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::ReactorWork;
+
+    /// A reactor with a device that has this work for each reactor, as the device numbers them.
+    fn census(is_shared: bool, work: &[(u32, u64)]) -> ReactorCounters {
+        let of = |&(reactor_id, bytes): &(u32, u64)| ReactorWork {
+            reactor_id,
+            host_bytes: bytes,
+            victims: bytes + 1,
+            records_moved: bytes + 2,
+        };
+        let device = DeviceCensus {
+            place: 0,
+            namespaces: Vec::new(),
+            work: Work::default(),
+            programmed: None,
+            read: None,
+            pairs: None,
+            space: None,
+            scrubbed: None,
+            cache: None,
+            redis: None,
+            is_shared,
+            pairs_by_reactor: work.iter().map(of).collect(),
+            redis_by_reactor: work.iter().map(|(number, bytes)| (*number, bytes + 3)).collect(),
+        };
+        ReactorCounters { devices: vec![device], ..ReactorCounters::default() }
+    }
+
+    fn figures(done: &Done) -> [u64; 4] {
+        let Done { bytes_stored, extents_cleaned, records_moved, redis_commands, .. } = *done;
+        [bytes_stored, extents_cleaned, records_moved, redis_commands]
+    }
+
+    #[test]
+    fn work_on_all_devices_is_added_by_reactor() {
+        let first = census(true, &[(0, 10), (2, 30)]);
+        let second = census(true, &[(1, 200), (2, 300)]);
+        let all = done(&[first, second, ReactorCounters::default()]);
+        let all: Vec<_> = all.iter().map(figures).collect();
+        assert_eq!(all, [[10, 11, 12, 13], [200, 201, 202, 203], [330, 332, 334, 336]]);
+    }
+
+    #[test]
+    fn work_on_a_device_that_is_not_shared_is_that_of_its_reactor() {
+        let all = done(&[census(false, &[(0, 10)]), census(false, &[(0, 20)])]);
+        let all: Vec<_> = all.iter().map(figures).collect();
+        assert_eq!(all, [[10, 11, 12, 13], [20, 21, 22, 23]]);
+    }
+}

@@ -148,7 +148,9 @@ fn cleaned_extents_are_shown_by_reactors() {
         while figures(&admin).victims.get() == 0 {
             assert!(began.elapsed() < TIMEOUT, "nothing is cleaned");
             for _ in 0..10 {
-                queues.iter().for_each(|queue| store(queue, 100..200, &[2; 4_000]));
+                for queue in &queues {
+                    store(queue, 100..200, &[2; 4_000]);
+                }
             }
         }
         let (status, figures) = at_rest(&scene, &admin);
