@@ -73,6 +73,7 @@ mod stage;
 mod station;
 mod station_state;
 mod stretch;
+mod sync;
 mod task;
 mod task_state;
 mod timer;

@@ -1,8 +1,8 @@
 use crate::lock_waits::lock_mutex;
 use crate::stretch::{Order, Taken};
+use crate::sync::{Mutex, MutexGuard};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Mutex, MutexGuard};
 
 /// A lock around what tasks on several threads change.
 ///
@@ -28,7 +28,7 @@ pub struct Guard<'a, T> {
 
 impl<T> Lock<T> {
     /// Makes a lock around `value`.
-    pub const fn new(order: Order, value: T) -> Self {
+    pub fn new(order: Order, value: T) -> Self {
         Self { order, value: Mutex::new(value) }
     }
 

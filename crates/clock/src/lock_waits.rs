@@ -1,8 +1,9 @@
 //! Locks mutexes, and counts those that another thread holds.
 
 use crate::schedule::{with, with_installed};
+use crate::sync::{Mutex, MutexGuard};
 use base::Nanos;
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{PoisonError, TryLockError};
 
 /// How often tasks of a reactor found a [`Lock`](crate::Lock) or a lock of a
 /// [`Section`](crate::Section) taken by another thread, and how long they waited for it.

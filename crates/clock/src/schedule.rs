@@ -1,5 +1,6 @@
 use crate::queue::{GroupOrder, Queue};
 use crate::station_state::StationState;
+use crate::sync::thread_local;
 use crate::task_state::{Task, TaskId};
 use crate::timer::{Timer, Timers};
 use crate::trace::{TraceSink, Tracer};

@@ -1,7 +1,7 @@
 use crate::lock_waits::lock_mutex;
 use crate::stretch::{Order, Taken};
+use crate::sync::{Mutex, MutexGuard};
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard};
 
 /// Locks of one [`Order`] that a task takes together for a stretch (see [`Lock`](crate::Lock)), in
 /// rising order of their numbers. It gives all of them back when this drops.

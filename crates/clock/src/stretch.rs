@@ -1,5 +1,6 @@
 //! The stretch of locks that the task on this thread holds.
 
+use crate::sync::thread_local;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 

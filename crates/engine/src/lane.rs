@@ -10,12 +10,12 @@ pub(crate) mod values;
 
 use crate::format::record::Sequence;
 use crate::hashed_key::{LANE_BITS, lane_of};
+use crate::sync::Mutex;
 use base::limits::LANES;
 use clock::{Order, Section};
 use entries::Entries;
 use headers::Headers;
 use latches::Latches;
-use std::sync::Mutex;
 use values::{CacheCounts, Values};
 
 /// All lanes of a store, by the highest bits of keys' hashes.

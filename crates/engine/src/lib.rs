@@ -65,10 +65,14 @@ mod key_space;
 mod lane;
 mod lifetime;
 mod log;
+#[cfg(test)]
+#[cfg(loom)]
+mod loom_tests;
 mod read;
 mod recover;
 mod sabotage;
 mod store;
+mod sync;
 mod write;
 
 pub use ack::Ack;

@@ -49,6 +49,7 @@ mod packed;
 mod page;
 mod starts;
 mod sweep;
+mod sync;
 mod traffic;
 mod victim;
 

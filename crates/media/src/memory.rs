@@ -2,9 +2,10 @@ use crate::error::Error;
 use crate::extent::{ExtentId, ExtentInfo, Label, PageId, Shape, Span};
 use crate::medium::{Media, Select};
 use crate::page::Page;
+use crate::sync::{Mutex, MutexGuard};
 use clock::{Class, LocalFuture};
 use std::future::ready;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{OnceLock, PoisonError};
 
 /// A medium in memory that takes no time.
 #[derive(Debug)]

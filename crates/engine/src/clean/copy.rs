@@ -136,18 +136,8 @@ impl Store {
     /// that it was to replace is the key's newest.
     async fn forget_unread(&self, victim: ExtentId, have_landed: bool) -> bool {
         loop {
-            {
-                let mut state = self.log.whole();
-                if !self.log.pins.await_last(victim) {
-                    let extent = state.extents.get(victim);
-                    let is_unused = have_landed && !extent.has_live();
-                    if is_unused {
-                        state.forget(victim);
-                    } else {
-                        extent.give_back();
-                    }
-                    return is_unused;
-                }
+            if let Some(is_unused) = self.log.forget_if_unread(victim, have_landed) {
+                return is_unused;
             }
             clock::park(Rank::Free, Stage::Gc).await;
         }
@@ -550,6 +540,23 @@ impl Store {
 }
 
 impl Log {
+    /// A step of `Store::forget_unread`. `None` while `victim` has readers: the last one wakes the
+    /// current task.
+    pub(crate) fn forget_if_unread(&self, victim: ExtentId, have_landed: bool) -> Option<bool> {
+        let mut state = self.whole();
+        if self.pins.await_last(victim) {
+            return None;
+        }
+        let extent = state.extents.get(victim);
+        let is_unused = have_landed && !extent.has_live();
+        if is_unused {
+            state.forget(victim);
+        } else {
+            extent.give_back();
+        }
+        Some(is_unused)
+    }
+
     /// Returns the number of tasks that copy a victim's live records.
     fn copiers(&self) -> u32 {
         match self.layout.frames {

@@ -1,8 +1,9 @@
 //! Work for the cleaner that it has not seen yet.
 
 use crate::extent::Extent;
+use crate::sync::AtomicBool;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 /// See the module's documentation.
 #[derive(Debug)]

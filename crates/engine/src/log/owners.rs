@@ -1,7 +1,8 @@
 //! Which writer has which extent, and which reactor has which writer.
 
+use crate::sync::{AtomicU8, AtomicU32, AtomicU64};
 use media::ExtentId;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 /// The most writers of a log.
 pub(crate) const WRITERS_MAX: u32 = 64;

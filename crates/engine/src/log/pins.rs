@@ -1,9 +1,10 @@
 //! Which extents have readers, so that the cleaner does not reset them.
 
+use crate::sync::{AtomicU32, Mutex, MutexGuard};
 use clock::TaskId;
 use media::{ExtentId, Shape};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 
 /// The pins of each extent, and the cleaner while it waits for the last one.
 ///

@@ -1,7 +1,8 @@
 //! Which pages have settled, for readers that do not lock the log.
 
+use crate::sync::AtomicU32;
 use media::{ExtentId, PageId, Shape};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
 /// Of each extent, a page number before which every page has landed, with the batches of its
 /// records.

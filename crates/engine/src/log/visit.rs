@@ -2,7 +2,7 @@
 
 use super::unlanded::UnlandedPage;
 use super::writer::Writer;
-use super::{Log, State, Whole};
+use super::{LateWhole, Log, State, Whole};
 use crate::extent::Extent;
 use crate::format::address::{Address, PageNumber};
 use crate::format::page_view::PageView;
@@ -67,6 +67,22 @@ impl Log {
         let writer = state.owner(extent);
         let (record, batch) = (self.unlanded(writer, address), writer.unlanded.batch_of(address));
         Visit { address, on_its_way: OnItsWay { record, batch }, _pin: pin }
+    }
+
+    /// Begins visits of the records at `addresses`, to which the index leads in this stretch. Locks
+    /// the log if one of them may not have landed.
+    #[inline]
+    pub(crate) fn visit_all<'a>(
+        &'a self,
+        state: &mut LateWhole<'a>,
+        addresses: &[Address],
+        visits: &mut impl Extend<Visit<'a>>,
+    ) {
+        if !state.is_locked() && addresses.iter().all(|at| self.has_landed(*at)) {
+            visits.extend(addresses.iter().map(|at| self.visit_landed(*at)));
+        } else {
+            visits.extend(addresses.iter().map(|at| self.visit(state.get(), *at)));
+        }
     }
 
     /// As [`Self::visit`], of a record that has landed with its batch, to which the index leads in

@@ -198,12 +198,7 @@ impl Store {
         let known = first_known(candidates, |address| now(lane, &mut state, address));
         if let Known::From(at) = known {
             // All are pinned in the stretch of the index's answer.
-            let unknown = &candidates[at..];
-            if !state.is_locked() && unknown.iter().all(|at| self.log.has_landed(*at)) {
-                visits.extend(unknown.iter().map(|at| self.log.visit_landed(*at)));
-            } else {
-                visits.extend(unknown.iter().map(|at| self.log.visit(state.get(), *at)));
-            }
+            self.log.visit_all(&mut state, &candidates[at..], visits);
         }
         known
     }

@@ -1,8 +1,9 @@
 use crate::format::address::Address;
+use crate::sync::{Mutex, MutexGuard};
 use base::Nanos;
 use clock::{Rank, Stage, Stages, TaskId};
 use smallvec::SmallVec;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 /// A page that is not durable yet, from its first record until its program is over.
 #[derive(Debug, Default)]
