@@ -158,7 +158,7 @@ impl Driver {
     /// Wakes tasks whose messages or completions have arrived, without sleeping. Returns true if it
     /// woke one.
     pub(crate) fn look(&mut self) -> bool {
-        let mut is_news = self.look_at_inboxes();
+        let mut is_news = look_at(&self.inboxes, &mut self.stopped, &self.remote);
         self.ring.pass();
         while let Some(event) = self.ring.next() {
             match event {
@@ -211,26 +211,8 @@ impl Driver {
             self.event_is_watched = true;
             self.ring.watch(self.remote.event(), PollFlags::IN, EVENT);
         }
-        self.remote.fall_asleep();
-        let is_news = self.look_at_inboxes();
-        if !is_news {
-            self.remote.count_sleep();
-            self.ring.sleep(limit);
-        }
-        self.remote.wake_up();
-        is_news
-    }
-
-    fn look_at_inboxes(&mut self) -> bool {
-        let mut is_news = false;
-        for inbox in &self.inboxes {
-            is_news |= inbox.look();
-        }
-        if !self.stopped.is_empty() && self.remote.is_stopping() {
-            self.stopped.drain(..).for_each(clock::wake);
-            is_news = true;
-        }
-        is_news
+        let Self { ring, remote, inboxes, stopped, .. } = self;
+        remote.sleep_unless(|| look_at(inboxes, stopped, remote), || ring.sleep(limit))
     }
 
     #[inline]
@@ -250,4 +232,21 @@ impl Driver {
         self.watched[token] = Some(task);
         self.ring.watch(fd, what, token as u64);
     }
+}
+
+/// Wakes tasks for which something has come from other threads. Returns true if it woke one.
+pub(crate) fn look_at(
+    inboxes: &[Rc<dyn PolledInbox>],
+    stopped: &mut Vec<TaskId>,
+    remote: &Remote,
+) -> bool {
+    let mut is_news = false;
+    for inbox in inboxes {
+        is_news |= inbox.look();
+    }
+    if !stopped.is_empty() && remote.is_stopping() {
+        stopped.drain(..).for_each(clock::wake);
+        is_news = true;
+    }
+    is_news
 }

@@ -59,9 +59,14 @@
 
 mod brake;
 mod driver;
+#[cfg(not(loom))]
+mod event;
 mod file;
 mod lateness;
 mod long_polls;
+#[cfg(test)]
+#[cfg(loom)]
+mod loom_tests;
 mod mailbox;
 mod notice;
 mod operation;
@@ -72,6 +77,7 @@ mod remote;
 mod retry_busy;
 mod ring;
 mod serve;
+mod sync;
 mod tcp;
 
 pub use driver::stopped;

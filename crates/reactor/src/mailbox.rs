@@ -1,14 +1,13 @@
 use crate::driver::{self, PolledInbox};
 use crate::remote::Remote;
+use crate::sync::{AtomicBool, Consumer, Producer, PushError, RingBuffer, fence};
 use clock::{Notify, Rank, Stage, TaskId};
-use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicBool, fence};
 
 /// A mailbox of `capacity` messages from the reactor under `from` to the one under `to`. Each end
 /// is opened in its reactor.
@@ -83,13 +82,19 @@ impl<T: 'static> SendEnd<T> {
     /// Attaches the sending end to the running reactor, which is the `from` of the mailbox.
     pub fn open(self) -> Outbox<T> {
         assert_here(&self.from);
+        let (outbox, polled) = self.attached();
+        driver::with(|driver| driver.add_inbox(polled));
+        outbox
+    }
+
+    /// Returns the outbox, and what the driver of its reactor polls.
+    pub(crate) fn attached(self) -> (Outbox<T>, Rc<dyn PolledInbox>) {
         let sending = Rc::new(Sending {
             end: RefCell::new(self),
             overflow: RefCell::default(),
             waiting: RefCell::default(),
         });
-        driver::with(|driver| driver.add_inbox(sending.clone()));
-        Outbox(sending)
+        (Outbox(sending.clone()), sending)
     }
 }
 
@@ -97,9 +102,15 @@ impl<T: 'static> ReceiveEnd<T> {
     /// Attaches the receiving end to the running reactor, which is the `to` of the mailbox.
     pub fn open(self) -> Inbox<T> {
         assert_here(&self.to);
+        let (inbox, polled) = self.attached();
+        driver::with(|driver| driver.add_inbox(polled));
+        inbox
+    }
+
+    /// Returns the inbox, and what the driver of its reactor polls.
+    pub(crate) fn attached(self) -> (Inbox<T>, Rc<dyn PolledInbox>) {
         let receiving = Rc::new(Receiving { end: RefCell::new(self), notify: Notify::new() });
-        driver::with(|driver| driver.add_inbox(receiving.clone()));
-        Inbox(receiving)
+        (Inbox(receiving.clone()), receiving)
     }
 }
 

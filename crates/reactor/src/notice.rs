@@ -1,11 +1,11 @@
 use crate::driver::{self, PolledInbox};
 use crate::remote::Remote;
+use crate::sync::{AtomicBool, Mutex};
 use clock::Notify;
 use std::fmt;
 use std::rc::Rc;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 /// A board for notices of any threads to the reactor under `to`. What was not read when the next
 /// one comes is never read.
@@ -55,9 +55,15 @@ impl<T: 'static> NoticeEnd<T> {
     pub fn open(self) -> NoticeReader<T> {
         let is_here = driver::with(|driver| driver.remote().is(&self.to));
         assert!(is_here, "notices are read in the reactor that they were meant for");
+        let (reader, polled) = self.attached();
+        driver::with(|driver| driver.add_inbox(polled));
+        reader
+    }
+
+    /// Returns the reader, and what the driver of its reactor polls.
+    pub(crate) fn attached(self) -> (NoticeReader<T>, Rc<dyn PolledInbox>) {
         let reading = Rc::new(Reading { board: self.board, notify: Notify::new() });
-        driver::with(|driver| driver.add_inbox(reading.clone()));
-        NoticeReader(reading)
+        (NoticeReader(reading.clone()), reading)
     }
 }
 

@@ -1,10 +1,10 @@
 use crate::driver::PolledInbox;
 use crate::remote::Remote;
+use crate::sync::{AtomicBool, Mutex, MutexGuard};
 use clock::{RemoteWaker, TaskId};
 use std::mem;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 /// A place among reactors whose tasks wait for one another's.
 #[derive(Clone, Debug)]

@@ -1,11 +1,10 @@
 use crate::long_polls::LongPolls;
+use crate::sync::{AtomicBool, AtomicU64, Event, Mutex, MutexGuard, fence};
 use base::Nanos;
-use rustix::event::{EventfdFlags, eventfd};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::RawFd;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU64, fence};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 /// What other threads hold of a reactor: they can stop it, send it messages and see how busy it is.
 /// Clones are handles of the same reactor.
@@ -18,7 +17,7 @@ struct Shared {
     /// so.
     asleep: AtomicBool,
     stopping: AtomicBool,
-    event: OwnedFd,
+    event: Event,
     counters: Counters,
     /// Locked by the reactor only after a long poll.
     long_polls: Mutex<Vec<LongPolls>>,
@@ -52,7 +51,7 @@ impl Remote {
         Ok(Self(Arc::new(Shared {
             asleep: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
-            event: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            event: Event::new()?,
             counters: Counters::default(),
             long_polls: Mutex::default(),
         })))
@@ -116,30 +115,46 @@ impl Remote {
     #[inline]
     pub(crate) fn notify_after_fence(&self) {
         if self.0.asleep.load(Relaxed) && self.0.asleep.swap(false, AcqRel) {
-            // A full counter is an event as well, and no other error can happen to an open one.
-            let _ = rustix::io::write(&self.0.event, &1u64.to_ne_bytes());
+            self.0.event.set();
         }
     }
 
-    /// Announces that this reactor is about to sleep, so that senders wake it. The reactor then
-    /// polls every inbox once more, and sleeps only if all are empty.
-    pub(crate) fn fall_asleep(&self) {
+    /// Sleeps by `sleep`, which returns when the event is set. Announces that before, so that
+    /// senders set it, and then has `look` poll every inbox once more: it does not sleep if that
+    /// finds something, and returns true.
+    pub(crate) fn sleep_unless(&self, look: impl FnOnce() -> bool, sleep: impl FnOnce()) -> bool {
+        self.fall_asleep();
+        let is_news = look();
+        if !is_news {
+            self.count_sleep();
+            sleep();
+        }
+        self.wake_up();
+        is_news
+    }
+
+    fn fall_asleep(&self) {
         self.0.asleep.store(true, Relaxed);
         fence(SeqCst);
     }
 
-    pub(crate) fn wake_up(&self) {
+    fn wake_up(&self) {
         self.0.asleep.store(false, Relaxed);
     }
 
     pub(crate) fn event(&self) -> RawFd {
-        self.0.event.as_raw_fd()
+        self.0.event.descriptor()
     }
 
     /// Forgets that the event happened.
     pub(crate) fn clear_event(&self) {
-        // Nothing to read means that it is clear.
-        let _ = rustix::io::read(&self.0.event, &mut [0; 8]);
+        self.0.event.clear();
+    }
+
+    /// Sleeps until the event is set, as a ring does.
+    #[cfg(all(test, loom))]
+    pub(crate) fn wait_for_event(&self) {
+        self.0.event.wait();
     }
 
     /// Only the reactor itself counts, so that no addition is lost.
@@ -149,13 +164,13 @@ impl Remote {
         counter.store(counter.load(Relaxed) + spent.0, Relaxed);
     }
 
-    pub(crate) fn count_sleep(&self) {
+    fn count_sleep(&self) {
         let sleeps = &self.0.counters.sleeps;
         sleeps.store(sleeps.load(Relaxed) + 1, Relaxed);
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use std::sync::atomic::AtomicU32;
@@ -192,7 +207,7 @@ mod tests {
                 remote.fall_asleep();
                 let is_seen = news.load(Relaxed) == round;
                 spin_until(&rung, round);
-                let is_woken = rustix::io::read(&remote.0.event, &mut [0; 8]).is_ok();
+                let is_woken = remote.0.event.clear();
                 assert!(is_seen || is_woken, "round {round}");
                 remote.wake_up();
             }
