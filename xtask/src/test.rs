@@ -54,7 +54,7 @@ const TESTS: [(&str, Step); 3] = [
 ];
 
 /// Steps that run beside [`TESTS`].
-const BESIDE: [(&str, Step); 3] = [
+const BESIDE: [(&str, Step); 4] = [
     ("guests", |root, tally| {
         Cargo::new(root, "test --release -p kvasir-cli --test vm").label("guests").test(tally)
     }),
@@ -62,6 +62,11 @@ const BESIDE: [(&str, Step); 3] = [
     ("sabotage", |root, tally| {
         let test = "test --release --workspace --features kvasir-sim/sabotage --test sabotage";
         Cargo::new(root, test).label("sabotage").test(tally)
+    }),
+    // A build of its own, with the locks and atomic numbers of the model checker.
+    ("loom", |root, tally| {
+        let test = "test --release -p kvasir-engine -p kvasir-reactor --lib loom_";
+        Cargo::new(root, test).env("RUSTFLAGS", "--cfg loom").label("loom").test(tally)
     }),
     // In the profile of installed programs, whose counts the table has.
     ("instructions", |root, _| {
