@@ -31,6 +31,15 @@ const SHAPE: Shape = Shape {
 const TABLE: TableId = TableId::STORE;
 const VALUE_BYTES: u32 = 8;
 
+/// When a reader pins the extents to which the index leads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pins {
+    /// In the stretch of the index's answer.
+    AtOnce,
+    /// A mistake: in a later stretch.
+    Late,
+}
+
 /// What the reactors of a model share: a log with a writer for each, and its lanes.
 struct Scene {
     log: Arc<Log>,
@@ -69,9 +78,13 @@ impl Scene {
     }
 
     /// Looks a key up and begins visits of its candidates, as `Store::look_up` does.
-    fn visits(&self, hash: u64) -> Visits<'_> {
+    fn visits(&self, hash: u64, pins: Pins) -> Visits<'_> {
         let mut lanes = self.log.lanes.lock(hash);
         let candidates = lanes.of(hash).entries.lookup(TABLE, hash);
+        if pins == Pins::Late {
+            drop(lanes);
+            lanes = self.log.lanes.lock(hash);
+        }
         let (mut state, mut visits) = (self.log.late_whole(), Visits::new());
         self.log.visit_all(&mut state, &candidates, &mut visits);
         visits

@@ -27,8 +27,6 @@ pub enum Sabotage {
     CheckpointByLanes,
     /// A write gives its locks back between the look at the keys' records and the append.
     AppendsLate,
-    /// A reader gives the lane of its key back between the index's answer and the pins.
-    PinsLate,
 }
 
 #[cfg(feature = "sabotage")]
@@ -37,7 +35,7 @@ static CHOSEN: AtomicU8 = AtomicU8::new(0);
 impl Sabotage {
     /// All mistakes.
     #[cfg(feature = "sabotage")]
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 9] = [
         Self::AnswerBeforeData,
         Self::IndexBeforeData,
         Self::NoTombstones,
@@ -47,7 +45,6 @@ impl Sabotage {
         Self::LostIsAbsent,
         Self::CheckpointByLanes,
         Self::AppendsLate,
-        Self::PinsLate,
     ];
 
     /// After this call each store of this process makes this mistake alone.

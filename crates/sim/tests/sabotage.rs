@@ -140,11 +140,6 @@ fn a_store_that_gives_its_locks_back_before_it_appends_is_found() {
     assert_found(Sabotage::AppendsLate, Scenario::Disk);
 }
 
-#[test]
-fn a_reader_that_pins_in_another_stretch_than_the_index_answers_is_found() {
-    assert_found_in(Sabotage::PinsLate, Scenario::Disk, SEEDS_OF_ORDERS);
-}
-
 /// It shows only where a fault strikes, so of all faults of a run few are left.
 #[test]
 fn the_faults_of_a_failing_run_are_shortened_to_those_that_it_needs() {

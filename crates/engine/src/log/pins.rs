@@ -9,8 +9,9 @@ use std::sync::atomic::Ordering;
 /// The pins of each extent, and the cleaner while it waits for the last one.
 ///
 /// A task pins an extent in the stretch in which the index leads it there or in which it appends to
-/// it, or while the extent is pinned already, or while the whole log is locked. So the cleaner,
-/// which has been in the lanes of all records of its victim, finds each pin that there will be.
+/// it, or while the extent is pinned already, or while the whole log is locked. So the cleaner
+/// finds each pin that there will be: it has been in the lanes of all live records of its victim,
+/// and each write that made a record dead was in its lane before.
 #[derive(Debug)]
 pub(crate) struct Pins {
     extents: Vec<AtomicU32>,

@@ -176,13 +176,6 @@ impl Store {
     ) -> Result<Known<T>, LocalFuture<'a, Candidates>> {
         let mut lanes = self.lanes.lock(key.hash);
         let candidates = self.index.lookup(lanes.of(key.hash), table, key).or_later()?;
-        if Sabotage::PinsLate.is_on() {
-            // Other reactors may run before each lock.
-            for _ in 0..8 {
-                drop(lanes);
-                lanes = self.lanes.lock(key.hash);
-            }
-        }
         Ok(self.known_of(lanes.of(key.hash), &candidates, now, visits))
     }
 
