@@ -127,12 +127,10 @@ impl Counters {
         self.keyspace_misses.get()
     }
 
-    pub(crate) fn count_lookup(&self, is_found: bool) {
-        self.count_lookups(is_found, 1);
-    }
-
     pub(crate) fn count_lookups(&self, are_found: bool, count: u64) {
-        if are_found { &self.keyspace_hits } else { &self.keyspace_misses }.add(count);
+        if count > 0 {
+            if are_found { &self.keyspace_hits } else { &self.keyspace_misses }.add(count);
+        }
     }
 
     /// Executions of commands that change keys, repeated ones included.

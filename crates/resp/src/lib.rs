@@ -60,6 +60,7 @@ mod inline;
 mod key_queues;
 mod latency;
 mod limits;
+mod lookups;
 mod number;
 mod numbering;
 mod one_step;

@@ -11,11 +11,14 @@ impl Door {
     ) -> Result<T, Failure> {
         loop {
             let mut transaction = self.transaction();
-            let done = match work(&mut transaction).await {
+            let done = work(&mut transaction).await;
+            let lookups = transaction.take_lookups();
+            let done = match done {
                 Ok(done) => transaction.commit().await.map(|()| done),
                 failed => failed,
             };
             if !matches!(done, Err(Failure::Overtaken)) {
+                lookups.count(self.counters());
                 return done;
             }
         }

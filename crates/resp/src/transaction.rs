@@ -4,6 +4,7 @@ pub(crate) mod tests;
 use crate::collection::grave::Grave;
 use crate::failure::Failure;
 use crate::hidden;
+use crate::lookups::Lookups;
 use crate::upkeep::{self, Upkeep};
 use base::{Buf, BufMut, Key};
 use clock::{UnixMillis, User};
@@ -105,6 +106,8 @@ pub(crate) struct Transaction {
     /// Bytes of what it writes, as the store counts those of a batch or more.
     bytes: u64,
     step: Step,
+    /// Those of the commands that execute.
+    lookups: Lookups,
 }
 
 /// What undoes the writes of the step that executes.
@@ -129,12 +132,23 @@ impl Transaction {
             buried: Vec::new(),
             bytes: 0,
             step: Step::default(),
+            lookups: Lookups::default(),
         }
     }
 
     /// One that has touched nothing, and may read what is left to this one.
     pub(crate) fn another(&self) -> Self {
         Self::new(self.store.clone(), self.upkeep.clone(), self.readable)
+    }
+
+    /// Counts whether a command that reads has found its key.
+    pub(crate) fn count_lookup(&mut self, is_found: bool) {
+        self.lookups.add(is_found);
+    }
+
+    /// Takes the lookups since it was called before.
+    pub(crate) fn take_lookups(&mut self) -> Lookups {
+        std::mem::take(&mut self.lookups)
     }
 
     /// What is written next can be undone alone.

@@ -67,9 +67,9 @@ impl Call<'_> {
     }
 
     /// Counts whether a command that reads has found its key.
-    fn count_lookup(&self, is_found: bool) {
+    fn count_lookup(&mut self, is_found: bool) {
         if self.command.is(READ) {
-            self.door.counters().count_lookup(is_found);
+            self.transaction.count_lookup(is_found);
         }
     }
 

@@ -42,11 +42,11 @@ async fn exists(mut call: Call<'_>) -> Outcome {
 async fn kind(call: Call<'_>) -> Outcome {
     let (key, space) = (call.key(1)?, call.space());
     if call.transaction.look(space, &key).await?.is_some() {
-        call.door.counters().count_lookup(true);
+        call.transaction.count_lookup(true);
         return Ok(Reply::status("string"));
     }
     let held = value(call.transaction, space, &key).await?;
-    call.door.counters().count_lookup(held.is_some());
+    call.transaction.count_lookup(held.is_some());
     Ok(Reply::status(match held {
         None => "none",
         Some(Value::String(_)) => "string",
@@ -96,7 +96,7 @@ async fn copy(call: Call<'_>) -> Outcome {
         return Err(Failure::told("ERR source and destination objects are the same"));
     }
     let held = value(call.transaction, from.0, &from.1).await?;
-    call.door.counters().count_lookup(held.is_some());
+    call.transaction.count_lookup(held.is_some());
     let Some(held) = held else { return Ok(Reply::flag(false)) };
     if !replaces && date(call.transaction, to.0, &to.1).await?.is_some() {
         return Ok(Reply::flag(false));

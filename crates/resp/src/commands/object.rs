@@ -22,7 +22,7 @@ async fn object(call: Call<'_>) -> Outcome {
     }
     let (key, space) = (call.key(2)?, call.space());
     let held = value(call.transaction, space, &key).await?;
-    call.door.counters().count_lookup(held.is_some());
+    call.transaction.count_lookup(held.is_some());
     let Some(held) = held else { return Ok(Reply::Null) };
     match call.word() {
         "encoding" => Ok(Reply::text(encoding(&held))),

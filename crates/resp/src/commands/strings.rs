@@ -28,7 +28,7 @@ pub(crate) const FUNCTIONS: Functions = &[
 
 async fn value_of(call: &mut Call<'_>, key: &Key) -> Result<Option<Buf>, Failure> {
     let found = call.string(key).await;
-    call.door.counters().count_lookup(!matches!(found, Ok(None)));
+    call.transaction.count_lookup(!matches!(found, Ok(None)));
     Ok(found?.map(|held| held.value))
 }
 
@@ -111,7 +111,7 @@ async fn getex(mut call: Call<'_>) -> Outcome {
     let options = Options::parse(&call, 2, false)?;
     let (key, space) = (call.key(1)?, call.space());
     let found = call.string(&key).await;
-    call.door.counters().count_lookup(!matches!(found, Ok(None)));
+    call.transaction.count_lookup(!matches!(found, Ok(None)));
     let Some(held) = found? else { return Ok(Reply::Null) };
     let expires = match options.date {
         Some((unit, at)) => Some(date(&call, unit, at)?),
@@ -130,7 +130,7 @@ async fn mget(call: Call<'_>) -> Outcome {
     let (mut values, space) = (Vec::new(), call.space());
     for at in 1..call.request.len() {
         let held = call.transaction.get(space, &call.key(at)?).await?;
-        call.door.counters().count_lookup(held.is_some());
+        call.transaction.count_lookup(held.is_some());
         values.push(Reply::optional(held.map(|held| held.value)));
     }
     Ok(Reply::Array(values))

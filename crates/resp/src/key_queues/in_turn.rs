@@ -26,11 +26,15 @@ impl Door {
                     self.counters().count_execution();
                     batch.transaction.begin_step();
                     let done = work(&mut batch.transaction).await;
+                    let lookups = batch.transaction.take_lookups();
                     self.step_done(batch, done.as_ref().err()).await;
-                    outcome = Some(done);
+                    outcome = Some((done, lookups));
                 }
                 Signal::End(Ok(())) => {
-                    return outcome.expect("a command executes before its batch commits");
+                    let outcome = outcome.expect("a command executes before its batch commits");
+                    let (done, lookups) = outcome;
+                    lookups.count(self.counters());
+                    return done;
                 }
                 Signal::End(Err(failure)) => return Err(failure),
             }

@@ -397,6 +397,46 @@ fn conditional_stores_of_hosts_and_increments_both_go_on() {
     }
 }
 
+/// Stores of hosts overtake commands, which then execute again.
+#[test]
+fn lookups_count_once_however_often_commands_execute() {
+    let (mut executions, mut commands) = (0, 0);
+    for seed in 0..4 {
+        Reactor::new(Some(seed)).run(async {
+            let (door, store) = beside_hosts(seed).await;
+            let mut client = Client::connect(&door, 99);
+            ask(&mut client, "set k 0").await;
+            let shared = door.clone();
+            run_all(10, move |number| {
+                let mut client = Client::connect(&shared, number);
+                let store = store.clone();
+                async move {
+                    let key = Key::new(b"k").expect("a short name");
+                    for turn in 0..COMMANDS_EACH {
+                        if number < 8 {
+                            let getex = format!("getex k ex {}", 1_000 + turn);
+                            let all = [&getex, "multi", &getex, "exists nosuch", "exec"];
+                            client.ask(&lines(&all), 5).await;
+                        } else {
+                            add(&store, &key, 1).await;
+                        }
+                    }
+                }
+            })
+            .await;
+            let info = ask(&mut client, "info stats").await.to_string();
+            let each = 8 * COMMANDS_EACH;
+            for (name, count) in [("hits", 2 * each), ("misses", each)] {
+                let line = format!("keyspace_{name}:{count}\\r");
+                assert!(info.contains(&line), "seed {seed}: no {line} in {info}");
+            }
+            executions += door.counters().executions();
+            commands += 2 * each;
+        });
+    }
+    assert!(executions > commands, "no command of {commands} was overtaken");
+}
+
 /// Clients of another key do not wait behind the queue.
 #[test]
 fn other_keys_do_not_wait_behind_a_queue() {
