@@ -2,6 +2,8 @@
 //! commands of its own connections, while the first one answers all that is not of an I/O queue.
 
 #[cfg(test)]
+mod differential;
+#[cfg(test)]
 mod end;
 #[cfg(test)]
 mod peer;
