@@ -1,12 +1,20 @@
 use crate::cargo::Cargo;
 use crate::tally::Tally;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use std::path::Path;
+use std::process::Command;
 
 /// Part of the names of the program's tests that are too long for every day.
 pub(crate) const LONG: &str = "::long::";
 
 const SEEDS_DEFAULT: u64 = 5_000;
+
+/// Tests with threads of their own. Those of long polls measure time, which the sanitizer takes.
+const RACED: [&str; 3] = [
+    "-p kvasir-reactor --test integration -- --skip long_polls",
+    "-p kvasir-sim --test integration threads",
+    "-p kvasir-node --test integration shared_drive",
+];
 
 /// Parses the number of seeds in `flags`. The error is a sentence for the user.
 pub(crate) fn seeds(flags: &[&str]) -> Result<u64, String> {
@@ -25,7 +33,7 @@ pub(crate) fn seeds(flags: &[&str]) -> Result<u64, String> {
 
 /// Runs the simulation's tests over `seeds` seeds each, including every scenario. Prints for each
 /// its cuts, faults, and openings by scan and by checkpoint. Then runs the experiments of the
-/// papers that are too long for every day.
+/// papers that are too long for every day, and tests with threads under `ThreadSanitizer`.
 pub(crate) fn run(root: &Path, seeds: u64) -> Result<()> {
     let mut tally = Tally::default();
     Cargo::new(root, "test --profile dist -p kvasir-sim -- --nocapture")
@@ -33,8 +41,32 @@ pub(crate) fn run(root: &Path, seeds: u64) -> Result<()> {
         .test(&mut tally)?;
     let long = format!("test --profile dist -p kvasir-cli --test black_box -- {LONG}");
     Cargo::new(root, &long).test(&mut tally)?;
+    race(root, &mut tally)?;
     println!("{tally}");
     Ok(())
+}
+
+/// Runs the tests that have threads of their own under `ThreadSanitizer`, which fails a test with a
+/// data race. It has to see what std does too, so std is built from its source.
+fn race(root: &Path, tally: &mut Tally) -> Result<()> {
+    if !has_source_of_std()? {
+        println!("skipped: ThreadSanitizer: `rustup component add rust-src` adds what it needs");
+        return Ok(());
+    }
+    for tests in RACED {
+        let target = "--release --target x86_64-unknown-linux-gnu";
+        Cargo::new(root, &format!("test -Zbuild-std {target} {tests}"))
+            .env("RUSTC_BOOTSTRAP", "1")
+            .env("RUSTFLAGS", "-Zsanitizer=thread")
+            .test(tally)?;
+    }
+    Ok(())
+}
+
+fn has_source_of_std() -> Result<bool> {
+    let output = Command::new("rustc").args(["--print", "sysroot"]).output().context("rustc")?;
+    let sysroot = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    Ok(Path::new(&sysroot).join("lib/rustlib/src/rust/library/Cargo.lock").exists())
 }
 
 #[cfg(test)]
