@@ -4,8 +4,8 @@
 //!    page.
 //! 2. Pages with live records are read, several side by side. The live records are appended to the
 //!    cleaner's stream and keep their sequence numbers.
-//! 3. When the copies are durable each index entry that still points to the old place is moved,
-//!    under the latch of its key.
+//! 3. When the copies are durable each index entry that still points to the old place is moved, by
+//!    a task that has the right to change it ([`Entry`](crate::write::entry::Entry)).
 //! 4. The extent is reset when the records that replaced its own are durable too, and the last
 //!    reader has left.
 
@@ -46,6 +46,14 @@ struct Moved {
     footprint: u64,
 }
 
+/// Which live records of a victim were copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Copied {
+    All,
+    /// All but those on pages that the medium cannot read at present.
+    Readable,
+}
+
 impl Store {
     /// Copies all live records of `victim` to other extents and resets it. An extent with a live
     /// record that cannot be read is kept as it is, out of use.
@@ -54,10 +62,10 @@ impl Store {
     /// write them; then the victim stays in use.
     pub(crate) async fn clean(self: &Arc<Self>, victim: ExtentId) -> Result<(), NoRoom> {
         self.log.whole().begin_cleaning(victim);
-        let records = if self.has_nothing(victim) {
-            Vec::new()
+        let (records, lost_pages) = if self.has_nothing(victim) {
+            (Vec::new(), 0)
         } else {
-            self.records_of(victim, Class::Gc).await
+            self.records_from(Replay { extent: victim, from: 0 }, Class::Gc).await
         };
         // A summary may list records that a power cut kept from the medium.
         let records = self.written_records(victim, records).await;
@@ -76,6 +84,11 @@ impl Store {
             return Err(NoRoom);
         }
         if has_live || !landed {
+            // If all were listed, read and copied, a write that had replaced one of them has
+            // failed, and the next cleaning finds the record that lives again.
+            if landed && lost_pages == 0 && copied == Ok(Copied::All) {
+                self.log.whole().extents.get(victim).give_back();
+            }
             return Ok(());
         }
         // The records that replaced the victim's must be durable before it is reset. Those in a
@@ -141,11 +154,6 @@ impl Store {
             }
             clock::park(Rank::Free, Stage::Gc).await;
         }
-    }
-
-    /// Returns the records of an extent, in the order of writing.
-    async fn records_of(self: &Arc<Self>, extent: ExtentId, class: Class) -> Vec<Record> {
-        self.records_from(Replay { extent, from: 0 }, class).await.0
     }
 
     /// Returns the records of an extent, in the order of writing: all of them from its summary, or
@@ -263,28 +271,33 @@ impl Store {
         self: &Arc<Self>,
         victim: ExtentId,
         records: Vec<Record>,
-    ) -> (Vec<Moved>, Result<(), NoRoom>) {
+    ) -> (Vec<Moved>, Result<Copied, NoRoom>) {
         let oldest = self.oldest_epoch_but(victim);
         let records = Rc::new(RefCell::new(VecDeque::from(records)));
         let workers: Vec<_> = (0..self.log.copiers())
             .map(|_| {
                 let (store, records) = (self.clone(), records.clone());
                 async move {
-                    let mut moved = Vec::new();
+                    let (mut moved, mut of_all) = (Vec::new(), Copied::All);
                     loop {
                         let chunk = store.log.take_chunk(&mut records.borrow_mut());
                         if chunk.is_empty() {
-                            return (moved, Ok(()));
+                            return (moved, Ok(of_all));
                         }
-                        if store.copy_chunk(chunk, oldest, &mut moved).await.is_err() {
-                            return (moved, Err(NoRoom));
+                        match store.copy_chunk(chunk, oldest, &mut moved).await {
+                            Ok(Copied::All) => {}
+                            Ok(Copied::Readable) => of_all = Copied::Readable,
+                            Err(NoRoom) => return (moved, Err(NoRoom)),
                         }
                     }
                 }
             })
             .collect();
         let (moved, copied): (Vec<_>, Vec<_>) = clock::join_all(workers).await.into_iter().unzip();
-        (moved.into_iter().flatten().collect(), copied.into_iter().collect())
+        let copied: Result<Vec<Copied>, NoRoom> = copied.into_iter().collect();
+        let of_all = copied
+            .map(|of| if of.contains(&Copied::Readable) { Copied::Readable } else { Copied::All });
+        (moved.into_iter().flatten().collect(), of_all)
     }
 
     /// Returns the epoch of the oldest extent other than the victim, whose records all go at once.
@@ -302,7 +315,7 @@ impl Store {
         pages: Vec<Vec<Record>>,
         oldest: u64,
         moved: &mut Vec<Moved>,
-    ) -> Result<(), NoRoom> {
+    ) -> Result<Copied, NoRoom> {
         let mut kept = Vec::with_capacity(pages.len());
         let mut turn = Turn::default();
         for records in pages {
@@ -320,11 +333,11 @@ impl Store {
             let page = match page {
                 None | Some(Err(media::Error::Unrecovered(_))) => None,
                 Some(Ok(page)) => Some(page),
-                Some(Err(_)) => return Ok(()),
+                Some(Err(_)) => return Ok(Copied::Readable),
             };
             self.copy_records(records, page.as_ref(), moved, &mut turn).await?;
         }
-        Ok(())
+        Ok(Copied::All)
     }
 
     /// Reads the pages whose data are needed; `None` for the others.
@@ -447,7 +460,7 @@ impl Store {
             return (hides && !is_needless).then_some(Kind::Tombstone);
         }
         // A record and its entry come in one stretch of the lane. So one that has none now will
-        // not have any, unless the write that replaced it fails: then the victim stays in use.
+        // not have any, unless the write that replaced it fails: then the victim is not reset.
         if !self.lookup(header.table, key).await.contains(&record.address) {
             return None;
         }
@@ -476,8 +489,8 @@ impl Store {
         }
     }
 
-    /// Notes that the index does not point to the record at `at`, though no record of its key is
-    /// newer.
+    /// Notes a record to which the index does not point, for an index that may have to be made
+    /// again: an original that was moved or has expired, or a copy to which it never pointed.
     fn note_left(&self, part: &mut Part<'_, '_>, at: Address) {
         if self.keeps_tables {
             let extent = self.log.page_id(at).extent;

@@ -8,7 +8,7 @@ use crate::records::rig::{
 use base::Nanos;
 use clock::Stage;
 use engine::{Ack, BatchWrite, Begun, Error, KeySpaceId, Store, Write};
-use media::{Shape, Stream};
+use media::{Label, Media, Shape, Stream};
 use reactor::Reactor;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -447,6 +447,8 @@ fn an_old_value_is_kept_from_the_cleaner_until_every_store_of_its_key_has_been_u
     let model = Reactor::new(None).run(async {
         let store = format(&medium, Ack::Program).await;
         let model = prepare(&store).await;
+        let labels = || medium.extents().into_iter().map(|found| found.label);
+        let old: Vec<Label> = labels().collect();
         medium.hold();
         let mut outcomes = vec![put_beside(&store, 1, 1)];
         rest().await;
@@ -475,6 +477,10 @@ fn an_old_value_is_kept_from_the_cleaner_until_every_store_of_its_key_has_been_u
         }
         assert_eq!(failed(&outcomes), 2);
         check(&store, &model, "cleaned").await;
+        churn(&store, &medium, 60).await;
+        check(&store, &model, "cleaned again").await;
+        let left: Vec<Label> = labels().filter(|label| old.contains(label)).collect();
+        assert_eq!(left, [], "the extent in which the old value lives again is cleaned too");
         model
     });
     Reactor::new(None).run(async {
