@@ -29,6 +29,24 @@ pub(crate) struct Target {
     pub(crate) nsid: Option<u32>,
 }
 
+/// The name in a target's URI, and its options with their values.
+type Parts<'u> = (&'u str, Vec<(&'u str, &'u str)>);
+
+/// Splits what follows the scheme of a target's URI. An option without a value has an empty one.
+/// Refuses an option that is there twice.
+pub(crate) fn name_and_options(rest: &str) -> Result<Parts<'_>, Failure> {
+    let Some((name, all)) = rest.split_once('?') else { return Ok((rest, Vec::new())) };
+    let mut options: Vec<(&str, &str)> = Vec::new();
+    for option in all.split('&') {
+        let (key, value) = option.split_once('=').unwrap_or((option, ""));
+        if options.iter().any(|(known, _)| *known == key) {
+            return Err(Failure::Refused(format!("the target has the option {key} twice")));
+        }
+        options.push((key, value));
+    }
+    Ok((name, options))
+}
+
 impl Target {
     /// Parses a target: `sim:PROFILE` or `emu:PROFILE`, and options after a `?`.
     pub(crate) fn parse(uri: &str) -> Result<Self, Failure> {
@@ -43,10 +61,7 @@ impl Target {
                 )));
             }
         };
-        let (name, options) = match rest.split_once('?') {
-            Some((name, options)) => (name, Some(options)),
-            None => (rest, None),
-        };
+        let (name, mut options) = name_and_options(rest)?;
         let mut target = Self {
             uri: uri.to_owned(),
             clock,
@@ -56,17 +71,9 @@ impl Target {
             shuffle: false,
             nsid: None,
         };
-        let mut seen = Vec::new();
-        let mut options: Vec<&str> =
-            options.into_iter().flat_map(|options| options.split('&')).collect();
         // Options of an index apply to the index that the target names.
-        options.sort_by_key(|option| !option.starts_with("index="));
-        for option in options {
-            let (key, value) = option.split_once('=').unwrap_or((option, ""));
-            if seen.contains(&key) {
-                return Err(Failure::Refused(format!("the target has the option {key} twice")));
-            }
-            seen.push(key);
+        options.sort_by_key(|(key, _)| *key != "index");
+        for (key, value) in options {
             target.set(key, value)?;
         }
         target.profile.check_index().map_err(|problem| {

@@ -10,6 +10,7 @@ use crate::drive;
 use crate::number::{grouped, seconds};
 use crate::output::{Failure, Output};
 use crate::path::shown;
+use crate::target::name_and_options;
 use base::{Nanos, human_bytes};
 use disk::{Counters, File};
 use engine::{Counts, How};
@@ -40,16 +41,12 @@ pub(super) fn is_meant(uri: &str) -> bool {
 impl Target {
     fn parse(uri: &str) -> Result<Self, Failure> {
         let rest = uri.strip_prefix(SCHEME).expect("it is of this scheme");
-        let (path, options) = match rest.split_once('?') {
-            Some((path, options)) => (path, Some(options)),
-            None => (rest, None),
-        };
+        let (path, options) = name_and_options(rest)?;
         if path.is_empty() {
             return Err(Failure::refused("a target on a file is file:PATH, as file:drive.kv"));
         }
         let mut target = Self { path: path.into(), options: DiskOptions::default(), reactors: 1 };
-        for option in options.into_iter().flat_map(|options| options.split('&')) {
-            let (key, value) = option.split_once('=').unwrap_or((option, ""));
+        for (key, value) in options {
             match key {
                 "durability" => target.options.durability = drive::durability(value)?,
                 "reactors" => target.reactors = spread::reactors(value)?,

@@ -9,6 +9,7 @@ use crate::drive;
 use crate::memory;
 use crate::number::grouped;
 use crate::output::{Failure, Output};
+use crate::target::name_and_options;
 use base::{human_bytes, parse_size};
 use node::server::LongPollStatus;
 use node::{MEMORY_DRIVE_BYTES_MIN, MemoryDrive, MemoryKind};
@@ -34,10 +35,7 @@ pub(super) fn is_meant(uri: &str) -> bool {
 impl Target {
     fn parse(uri: &str) -> Result<Self, Failure> {
         let rest = uri.strip_prefix(SCHEME).expect("it is of this scheme");
-        let (size, options) = match rest.split_once('?') {
-            Some((size, options)) => (size, Some(options)),
-            None => (rest, None),
-        };
+        let (size, options) = name_and_options(rest)?;
         let refused = |why: String| {
             let form = "a target in memory is mem:SIZE, as mem:1GiB or mem:1GiB?reactors=2";
             Failure::Refused(format!("{form}: {why}"))
@@ -48,10 +46,10 @@ impl Target {
             return Err(refused(format!("SIZE is at least {least}")));
         }
         let mut target = Self { size_bytes, reactors: 1 };
-        for option in options.into_iter().flat_map(|options| options.split('&')) {
-            match option.split_once('=') {
-                Some(("reactors", value)) => target.reactors = spread::reactors(value)?,
-                _ => return Err(refused(format!("it has no option {option:?}"))),
+        for (key, value) in options {
+            match key {
+                "reactors" => target.reactors = spread::reactors(value)?,
+                _ => return Err(refused(format!("it has no option {key:?}"))),
             }
         }
         Ok(target)

@@ -297,7 +297,8 @@ fn reactors_on_threads_of_their_own_use_one_drive_in_memory() {
     for (target, why) in [
         ("mem:1KiB", "SIZE is at least 8.0 MiB"),
         ("mem:64", "64 has no unit"),
-        ("mem:64MiB?seed=1", "it has no option \"seed=1\""),
+        ("mem:64MiB?seed=1", "it has no option \"seed\""),
+        ("mem:64MiB?reactors=2&reactors=2", "the target has the option reactors twice"),
         ("mem:64MiB?reactors=0", "reactors are 1 to 64"),
         ("mem:1024TiB", "more than the memory of this machine"),
         ("mem:8MiB", "100,000 pairs do not fit mem:8.0 MiB"),
