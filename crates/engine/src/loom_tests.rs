@@ -33,7 +33,7 @@ const VALUE_BYTES: u32 = 8;
 
 /// When a reader pins the extents to which the index leads.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Pins {
+enum Pinning {
     /// In the stretch of the index's answer.
     AtOnce,
     /// A mistake: in a later stretch.
@@ -78,10 +78,10 @@ impl Scene {
     }
 
     /// Looks a key up and begins visits of its candidates, as `Store::look_up` does.
-    fn visits(&self, hash: u64, pins: Pins) -> Visits<'_> {
+    fn visits(&self, hash: u64, pins: Pinning) -> Visits<'_> {
         let mut lanes = self.log.lanes.lock(hash);
         let candidates = lanes.of(hash).entries.lookup(TABLE, hash);
-        if pins == Pins::Late {
+        if pins == Pinning::Late {
             drop(lanes);
             lanes = self.log.lanes.lock(hash);
         }

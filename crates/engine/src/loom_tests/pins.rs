@@ -1,7 +1,7 @@
 //! Readers pin an extent in the stretch of the lane that leads there. The cleaner points the entry
 //! elsewhere under the lane's lock, waits for the last reader, and forgets the extent.
 
-use super::{Pins, Scene, TABLE, check};
+use super::{Pinning, Scene, TABLE, check};
 use clock::{Rank, Stage};
 use loom::thread;
 use media::ExtentId;
@@ -31,14 +31,14 @@ async fn clean(scene: &Scene) {
     scene.reset(VICTIM);
 }
 
-fn read(scene: &Scene, pins: Pins) {
+fn read(scene: &Scene, pins: Pinning) {
     let visits = scene.visits(HASH, pins);
     assert_eq!(visits.len(), 1, "the key has one record");
     visits.iter().for_each(|visit| scene.read(visit));
 }
 
 /// Runs the cleaner beside `readers`.
-fn race(readers: u32, has_settled: bool, pins: Pins) {
+fn race(readers: u32, has_settled: bool, pins: Pinning) {
     let scene = Scene::new(readers + 1, 2);
     scene.insert(HASH, VICTIM);
     if !has_settled {
@@ -58,22 +58,22 @@ fn race(readers: u32, has_settled: bool, pins: Pins) {
 
 #[test]
 fn loom_cleaner_forgets_an_extent_after_its_reader() {
-    check(None, || race(1, true, Pins::AtOnce));
+    check(None, || race(1, true, Pinning::AtOnce));
 }
 
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn loom_finds_a_reader_that_pins_in_another_stretch() {
-    check(None, || race(1, true, Pins::Late));
+    check(None, || race(1, true, Pinning::Late));
 }
 
 #[test]
 fn loom_cleaner_forgets_an_extent_after_two_readers() {
-    check(Some(3), || race(2, true, Pins::AtOnce));
+    check(Some(3), || race(2, true, Pinning::AtOnce));
 }
 
 /// The reader, late to see that the page has settled, pins it with the log locked.
 #[test]
 fn loom_cleaner_forgets_an_extent_after_a_reader_that_locks_the_log() {
-    check(None, || race(1, false, Pins::AtOnce));
+    check(None, || race(1, false, Pinning::AtOnce));
 }

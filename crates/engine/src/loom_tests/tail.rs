@@ -1,7 +1,7 @@
 //! The tail of an extent: a reactor stores a record and lands its page, while another looks the key
 //! up, reads the record from the page on its way or from the medium, and waits for the landing.
 
-use super::{Pins, Scene, TABLE, VALUE_BYTES, check};
+use super::{Pinning, Scene, TABLE, VALUE_BYTES, check};
 use crate::format::page_view::vouched_header;
 use crate::format::record::{InBatch, Kind, NewRecord};
 use crate::log::Visit;
@@ -66,7 +66,7 @@ fn loom_reader_finds_a_record_on_its_way_or_on_the_medium() {
         scene.run(0, async {
             let mut found = 0;
             for _ in 0..2 {
-                let mut visits = scene.visits(key().hash(), Pins::AtOnce);
+                let mut visits = scene.visits(key().hash(), Pinning::AtOnce);
                 assert!(visits.len() >= found, "a record that was found stays");
                 found = visits.len();
                 for visit in &mut visits {
@@ -75,7 +75,7 @@ fn loom_reader_finds_a_record_on_its_way_or_on_the_medium() {
             }
         });
         storing.join().unwrap();
-        assert_eq!(scene.visits(key().hash(), Pins::AtOnce).len(), 1);
+        assert_eq!(scene.visits(key().hash(), Pinning::AtOnce).len(), 1);
     });
 }
 

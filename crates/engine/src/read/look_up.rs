@@ -175,8 +175,9 @@ impl Store {
         visits: &mut Visits<'a>,
     ) -> Result<Known<T>, LocalFuture<'a, Candidates>> {
         let mut lanes = self.lanes.lock(key.hash);
-        let candidates = self.index.lookup(lanes.of(key.hash), table, key).or_later()?;
-        Ok(self.known_of(lanes.of(key.hash), &candidates, now, visits))
+        let lane = lanes.of(key.hash);
+        let candidates = self.index.lookup(lane, table, key).or_later()?;
+        Ok(self.known_of(lane, &candidates, now, visits))
     }
 
     /// Returns what `candidates` say, and begins visits of those that have to be read first.

@@ -12,14 +12,16 @@ use crate::recover::listing::Record;
 use crate::recover::open::Scan;
 use crate::sabotage::Sabotage;
 use crate::store::Store;
+use base::limits::LANES;
 use media::{ExtentId, Stream};
 use smallvec::SmallVec;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Records that are entered in one stretch, which takes less than 50 us of the processor.
-const PIECE: usize = 64;
+/// Records that are entered in one stretch: as many as there are lanes, all of which it locks. So a
+/// record takes about one lock.
+const PIECE: usize = LANES;
 
 /// Number of records ahead for which the processor prefetches what is known of their keys.
 pub(crate) const ENTRIES_AHEAD: usize = 16;
