@@ -14,18 +14,20 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 #[derive(Clone)]
 pub struct Buf(Repr);
 
+/// All lengths have the same place, so that reading one takes no branch.
 #[derive(Clone)]
+#[repr(u8)]
 enum Repr {
     Bytes {
+        len: u32,
         block: Arc<Block>,
         start: u32,
-        len: u32,
     },
     /// A part of bytes in one piece with their reference count.
     Small {
-        bytes: Arc<[u8]>,
         start: u16,
-        len: u16,
+        len: u32,
+        bytes: Arc<[u8]>,
     },
     Phantom {
         len: u32,
@@ -82,7 +84,7 @@ impl Buf {
         match (u16::try_from(range.start), u16::try_from(range.len())) {
             (Ok(start), Ok(len)) => {
                 assert!(range.end <= bytes.len(), "{range:?} of {} bytes", bytes.len());
-                Self(Repr::Small { bytes: bytes.clone(), start, len })
+                Self(Repr::Small { bytes: bytes.clone(), start, len: len.into() })
             }
             _ => Self::copy_from(&bytes[range]),
         }
@@ -91,7 +93,7 @@ impl Buf {
     /// A copy of `bytes` outside any pool. Only one of 64 KiB and more is aligned.
     pub fn copy_from(bytes: &[u8]) -> Self {
         if let Ok(len) = u16::try_from(bytes.len()) {
-            return Self(Repr::Small { bytes: Arc::from(bytes), start: 0, len });
+            return Self(Repr::Small { bytes: Arc::from(bytes), start: 0, len: len.into() });
         }
         let mut buf = BufMut::unpooled(bytes.len());
         buf.as_mut().copy_from_slice(bytes);
@@ -103,8 +105,7 @@ impl Buf {
     #[expect(clippy::len_without_is_empty, reason = "an empty value is as good as any other")]
     pub const fn len(&self) -> u32 {
         match &self.0 {
-            Repr::Bytes { len, .. } | Repr::Phantom { len, .. } => *len,
-            Repr::Small { len, .. } => *len as u32,
+            Repr::Bytes { len, .. } | Repr::Small { len, .. } | Repr::Phantom { len, .. } => *len,
         }
     }
 
@@ -126,7 +127,7 @@ impl Buf {
                 Some(&block.bytes()[*start as usize..][..*len as usize])
             }
             Repr::Small { bytes, start, len } => {
-                Some(&bytes[usize::from(*start)..][..usize::from(*len)])
+                Some(&bytes[usize::from(*start)..][..*len as usize])
             }
             Repr::Phantom { .. } => None,
         }
@@ -138,7 +139,7 @@ impl Buf {
     pub fn overwrite(&mut self, parts: &[Self]) -> bool {
         let Repr::Small { bytes, len, .. } = &mut self.0 else { return false };
         let new: usize = parts.iter().map(|part| part.len() as usize).sum();
-        let is_whole = bytes.len() == new && usize::from(*len) == new;
+        let is_whole = bytes.len() == new && *len as usize == new;
         if !is_whole || parts.iter().any(|part| part.bytes().is_none()) {
             return false;
         }
@@ -154,7 +155,7 @@ impl Buf {
             Repr::Bytes { block, .. } => prefetch_index(std::slice::from_ref(&**block), 0),
             Repr::Small { bytes, start, len } => {
                 prefetch_index(bytes, 0_usize.wrapping_sub(COUNTS_BYTES));
-                let len = usize::from(*len).min(PREFETCHED_BYTES);
+                let len = (*len as usize).min(PREFETCHED_BYTES);
                 for line in (0..len).step_by(LINE_BYTES) {
                     prefetch_index(bytes, usize::from(*start) + line);
                 }
@@ -242,8 +243,8 @@ impl Buf {
             (
                 Repr::Small { bytes, start, len },
                 Repr::Small { bytes: other, start: after, len: more },
-            ) if Arc::ptr_eq(bytes, other) && start.checked_add(*len) == Some(*after) => {
-                let (start, end) = (usize::from(*start), usize::from(*after) + usize::from(*more));
+            ) if Arc::ptr_eq(bytes, other) && u32::from(*start) + len == u32::from(*after) => {
+                let (start, end) = (usize::from(*start), usize::from(*after) + *more as usize);
                 Some(Self::part_of(bytes, start..end))
             }
             _ => None,
@@ -275,10 +276,10 @@ fn copied(parts: &[Buf]) -> Option<Buf> {
         return None;
     }
     let len = parts().map(|part| part.len() as usize).sum();
-    if let Ok(small) = u16::try_from(len) {
+    if u16::try_from(len).is_ok() {
         let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, len).collect();
         copy_into(Arc::get_mut(&mut bytes).expect("it is new"), parts());
-        return Some(Buf(Repr::Small { bytes, start: 0, len: small }));
+        return Some(Buf(Repr::Small { bytes, start: 0, len: buf_len(len) }));
     }
     let mut whole = BufMut::unpooled(len);
     copy_into(whole.as_mut(), parts());

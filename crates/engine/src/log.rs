@@ -87,6 +87,8 @@ pub(crate) struct Log {
 #[derive(Debug)]
 pub(crate) struct Appended {
     pub(crate) address: Address,
+    /// The extent of the address.
+    pub(crate) extent: ExtentId,
     pub(crate) sequence: Sequence,
     pub(crate) pages: SmallVec<[Arc<Pending>; 1]>,
 }
@@ -106,7 +108,9 @@ impl Log {
         let state = State::new(extents, sequence, shares_space, pins.clone());
         Self {
             shape,
-            layout: Layout::new(&shape).vouched(media.vouches_for_headers()),
+            layout: Layout::new(&shape)
+                .vouched(media.vouches_for_headers())
+                .checked(!media.vouches()),
             media,
             lanes: Arc::default(),
             lives: Arc::new(Lives::new(&shape)),

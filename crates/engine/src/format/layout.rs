@@ -121,6 +121,8 @@ pub(crate) struct Layout {
     full_numbers: u32,
     /// See [`media::Media::vouches_for_headers`].
     pub(crate) is_vouched: bool,
+    /// Headers have checksums: the medium does not vouch for all that it returns.
+    pub(crate) is_checked: bool,
     pub(crate) frames: Option<Frames>,
 }
 
@@ -147,6 +149,7 @@ impl Layout {
             by_extent,
             full_numbers: 0,
             is_vouched: false,
+            is_checked: true,
             frames,
         };
         let most = layout.numbers(PROLOGUE_BYTES, page_bytes);
@@ -159,6 +162,12 @@ impl Layout {
     /// or a header is checked then.
     pub(crate) const fn vouched(self, is_vouched: bool) -> Self {
         Self { is_vouched, ..self }
+    }
+
+    /// The same of a medium that vouches for all that it returns, unless it `is_checked`: headers
+    /// have no checksum then.
+    pub(crate) const fn checked(self, is_checked: bool) -> Self {
+        Self { is_checked, ..self }
     }
 
     /// The page of this number.

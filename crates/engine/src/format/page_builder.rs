@@ -127,21 +127,17 @@ impl PageBuilder {
         self.layout.page_bytes.checked_sub(used)
     }
 
-    pub(crate) fn fits(&self, header_len: usize, value_len: u32) -> bool {
-        self.room(header_len).is_some_and(|room| value_len <= room)
-    }
-
-    /// Adds a record, or the first part of a long one, and returns its header's offset.
+    /// Adds a record, or the first part of a long one, and returns its header's offset. There is
+    /// room for it.
     pub(crate) fn push(&mut self, mut header: Header<'_>, part: &Buf) -> usize {
-        assert!(self.fits(header.len(), part.len()), "the page has room for the record");
         header.value_offset = u16::try_from(self.value_bytes).expect("a page with room has less");
         let offset = if self.goes_to_spare(header.len()) {
             let offset = self.spare.len();
-            header.encode(&mut self.spare);
+            header.encode(&mut self.spare, self.layout.is_checked);
             offset
         } else {
             let offset = self.layout.spare_bytes as usize + self.front.len();
-            header.encode(&mut self.front);
+            header.encode(&mut self.front, self.layout.is_checked);
             offset
         };
         let is_first = self.values.is_empty() && part.len() == header.value_len;
@@ -155,7 +151,17 @@ impl PageBuilder {
             let value = self.taken(part);
             self.values.push((start, value));
         }
+        assert!(self.is_within_page(), "the page has room for the record");
         offset
+    }
+
+    /// Returns true if what it holds fits the page, where records may share it.
+    #[inline]
+    fn is_within_page(&self) -> bool {
+        let (front, data) = (self.front.len() as u64, u64::from(self.value_bytes));
+        let bytes = front + data + u64::from(self.continuation_len());
+        let is_alone = self.layout.is_alone(self.value_bytes);
+        bytes <= self.layout.page_bytes.into() && (self.records == 1 || !is_alone)
     }
 
     /// Copies a short value, and keeps a long one by reference.
@@ -279,7 +285,7 @@ mod tests {
     use crate::format::page_view::PageView;
     use crate::format::record::{InBatch, Kind, Sequence};
     use crate::key_space::TableId;
-    use media::Shape;
+    use media::{Frames, Shape};
 
     fn header(value_crc: u32) -> Header<'static> {
         Header {
@@ -306,8 +312,12 @@ mod tests {
     }
 
     fn builder() -> PageBuilder {
+        builder_for(None)
+    }
+
+    fn builder_for(frames: Option<Frames>) -> PageBuilder {
         let (page_bytes, spare_bytes, pages_per_extent) = (4_096, 256, 64);
-        let (extents, parallelism, frames) = (8, 1, None);
+        let (extents, parallelism) = (8, 1);
         PageBuilder::new(Layout::new(&Shape {
             page_bytes,
             spare_bytes,
@@ -316,6 +326,25 @@ mod tests {
             parallelism,
             frames,
         }))
+    }
+
+    #[test]
+    #[should_panic(expected = "the page has room for the record")]
+    fn a_page_takes_no_more_than_it_holds() {
+        let mut builder = builder();
+        for _ in 0..=4_096 / 500 {
+            builder.push(header(0), &value());
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "the page has room for the record")]
+    fn a_value_of_a_block_shares_no_frame() {
+        let mut builder =
+            builder_for(Some(Frames { unit_bytes: 64, block_units: 64, head_bytes: 64 }));
+        builder.push(header(0), &value());
+        let value = Buf::copy_from(&[7; 4_096 - 500]);
+        builder.push(Header { value_len: value.len(), ..header(0) }, &value);
     }
 
     #[test]

@@ -109,9 +109,11 @@ pub(crate) const fn header_len(key_len: usize, expires: Option<UnixMillis>) -> u
 }
 
 impl<'a> Header<'a> {
-    /// Appends the header's bytes to `out`.
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+    /// Appends the header's bytes to `out`. The checksum is 0 unless it `is_checked`.
+    #[inline]
+    pub(crate) fn encode(&self, out: &mut Vec<u8>, is_checked: bool) {
         let start = out.len();
+        out.reserve(self.len());
         let key_len = u8::try_from(self.key.len()).expect("a key has at most 255 bytes");
         let mut fixed = [0; FIXED_BYTES];
         fixed[4..8].copy_from_slice(&self.value_crc.to_le_bytes());
@@ -126,8 +128,10 @@ impl<'a> Header<'a> {
             out.extend_from_slice(&date.to_le_bytes());
         }
         out.extend_from_slice(self.key);
-        let crc = crc32c(&out[start + 4..]);
-        out[start..start + 4].copy_from_slice(&crc.to_le_bytes());
+        if is_checked {
+            let crc = crc32c(&out[start + 4..]);
+            out[start..start + 4].copy_from_slice(&crc.to_le_bytes());
+        }
         out.resize(start + self.len(), 0);
     }
 
@@ -306,7 +310,7 @@ mod tests {
         let key = [0xA5; 255];
         for len in 1..=255 {
             let mut bytes = Vec::new();
-            header(&key[..len]).encode(&mut bytes);
+            header(&key[..len]).encode(&mut bytes, true);
             assert_eq!(bytes.len(), header_len(len, None));
             assert_eq!(bytes.len() % HEADER_ALIGN, 0);
             assert_eq!(Header::decode(&bytes), Some(header(&key[..len])));
@@ -322,7 +326,7 @@ mod tests {
             let kind = kinds[flags >> 3];
             let with = Header { kind, expires, batch, ..header(b"a key") };
             let mut bytes = Vec::new();
-            with.encode(&mut bytes);
+            with.encode(&mut bytes, true);
             assert_eq!((bytes.len(), bytes[28]), (with.len(), u8::try_from(flags & 7).unwrap()));
             assert_eq!(Header::decode(&bytes), Some(with));
             // An unknown flag would change the meaning of the other bytes.
@@ -335,9 +339,20 @@ mod tests {
     }
 
     #[test]
+    fn a_header_in_memory_has_no_checksum() {
+        let (mut with, mut without) = (Vec::new(), Vec::new());
+        header(b"key").encode(&mut with, true);
+        header(b"key").encode(&mut without, false);
+        assert_eq!((without[..4] == [0; 4], without[4..] == with[4..]), (true, true));
+        assert_eq!(Header::decode(&without), None);
+        assert_eq!(Header::decode_vouched(&without), Some(header(b"key")));
+    }
+
+    #[test]
     fn a_date_stands_before_the_key() {
         let mut bytes = Vec::new();
-        Header { expires: Some(UnixMillis(0x0102_0304)), ..header(b"key") }.encode(&mut bytes);
+        Header { expires: Some(UnixMillis(0x0102_0304)), ..header(b"key") }
+            .encode(&mut bytes, true);
         assert_eq!(bytes[26..30], [1, 1, 1, 3]);
         assert_eq!(bytes[32..40], [4, 3, 2, 1, 0, 0, 0, 0]);
         assert_eq!(bytes[40..], [b'k', b'e', b'y', 0, 0, 0, 0, 0]);
@@ -347,7 +362,7 @@ mod tests {
     #[test]
     fn the_layout_is_that_of_the_picture() {
         let mut bytes = Vec::new();
-        header(b"key").encode(&mut bytes);
+        header(b"key").encode(&mut bytes, true);
         assert_eq!(bytes[4..8], [0xEF, 0xBE, 0xAD, 0xDE]);
         assert_eq!(bytes[8..16], [0x2A, 0, 0, 0, 0, 0, 3, 0]);
         assert_eq!(bytes[16..32], [0, 16, 0, 0, 2, 0, 0, 0, 1, 0, 1, 1, 0, 3, 0, 48]);
@@ -359,7 +374,7 @@ mod tests {
     fn every_flipped_bit_is_noticed() {
         for expires in [None, Some(UnixMillis::MAX)] {
             let mut bytes = Vec::new();
-            Header { expires, ..header(b"some key") }.encode(&mut bytes);
+            Header { expires, ..header(b"some key") }.encode(&mut bytes, true);
             for bit in 0..bytes.len() * 8 {
                 bytes[bit / 8] ^= 1 << (bit % 8);
                 assert_eq!(Header::decode(&bytes), None, "bit {bit}");

@@ -120,9 +120,14 @@ impl Log {
     #[inline]
     #[track_caller]
     pub(crate) fn writing_in(&self, reach: Reach) -> Writing<'_> {
-        if reach == Reach::Own {
-            return self.writing();
+        match reach {
+            Reach::Own => self.writing(),
+            Reach::All => self.writing_all(),
         }
+    }
+
+    #[track_caller]
+    fn writing_all(&self) -> Writing<'_> {
         let own = self.own_writer();
         let mut writers = Section::all(Order::Writer, &self.writers);
         let mut shared = LateState::new(self);

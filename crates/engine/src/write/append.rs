@@ -48,7 +48,7 @@ impl Log {
             if self.layout.is_alone(record.value.len()) && stream != Stream::Gc {
                 self.next_page(part, stream);
             }
-            return Ok(Appended { address, sequence, pages });
+            return Ok(Appended { address, extent, sequence, pages });
         }
         Ok(self.append_long(part, stream, header, record.value))
     }
@@ -119,6 +119,7 @@ impl Log {
         let mut done = room.expect("room was made for the header").min(value.len());
         let mut pages = SmallVec::new();
         self.note_page(part, stream, &mut pages);
+        let extent = frontier(part, stream).extent;
         let address = self.push(part, stream, header, &value.slice(0..done));
         while done < value.len() {
             self.next_page(part, stream);
@@ -127,7 +128,7 @@ impl Log {
             frontier(part, stream).builder.continue_with(data);
             self.note_page(part, stream, &mut pages);
         }
-        Appended { address, sequence: header.sequence, pages }
+        Appended { address, extent, sequence: header.sequence, pages }
     }
 
     /// Turns pages, and opens an extent, until the stream's open page has room for the record.

@@ -81,6 +81,8 @@ pub(crate) enum Need {
     Expired,
     /// All writers of the log have to be locked.
     Writers,
+    /// Room once more: other writes have taken it.
+    NewRoom,
 }
 
 impl<'a, 'k> Attempt<'a, 'k> {
@@ -124,7 +126,7 @@ impl<'a, 'k> Attempt<'a, 'k> {
             let mut writing = store.log.writing_in(self.reach);
             let step = self.step(&mut lanes, &mut writing);
             let mut due = None;
-            if let Ok(Some(Step::Written(_) | Step::Refused(..))) = step {
+            if let Ok(Step::Written(_) | Step::Refused(..)) = step {
                 let mut part = writing.part();
                 self.announced.pause_in(&mut part);
                 due = Some(store.background_work(&mut part));
@@ -135,14 +137,13 @@ impl<'a, 'k> Attempt<'a, 'k> {
                 (self.entry, self.turn) = (None, None);
                 store.wake_background(due);
             }
-            match step? {
-                Some(Step::Wait(Need::Writers)) => {
-                    self.reach = Reach::All;
-                    self.start_over();
-                }
-                Some(step) => return Ok(step),
-                None => self.start_over(),
+            match step {
+                Ok(Step::Wait(Need::Writers)) => self.reach = Reach::All,
+                Ok(Step::Wait(Need::NewRoom)) => {}
+                // It is large: it stays where it was made.
+                _ => return step,
             }
+            self.start_over();
         }
     }
 
@@ -156,41 +157,37 @@ impl<'a, 'k> Attempt<'a, 'k> {
         Ok(())
     }
 
-    /// Does all that needs no wait, of keys whose lanes are locked. Returns `None` if other
-    /// writes have taken the room.
-    fn step(
-        &mut self,
-        lanes: &mut Locked<'_>,
-        writing: &mut Writing<'_>,
-    ) -> Result<Option<Step>, Error> {
+    /// Does all that needs no wait, of keys whose lanes are locked.
+    fn step(&mut self, lanes: &mut Locked<'_>, writing: &mut Writing<'_>) -> Result<Step, Error> {
+        let has_checked_room = !self.has_begun && self.turn.is_none();
         if !self.has_begun
             && let Some(step) = self.begin(writing)?
         {
-            return Ok(Some(step));
+            return Ok(step);
         }
         if self.entry.is_none() {
             self.entry = self.store.try_enter(lanes, keys(self.set.members));
         }
-        let Some(entry) = &mut self.entry else { return Ok(Some(Step::Wait(Need::Entry))) };
+        let Some(entry) = &mut self.entry else { return Ok(Step::Wait(Need::Entry)) };
         match find(self.store, lanes, writing, self.set.members) {
-            Err(NotLocked) => return Ok(Some(Step::Wait(Need::Writers))),
+            Err(NotLocked) => return Ok(Step::Wait(Need::Writers)),
             Ok(true) => {}
             Ok(false) => {
                 // Over the wait the keys stay as they are.
                 entry.hold(&self.store.lanes, lanes, hashes(self.set.members));
-                return Ok(Some(Step::Wait(Need::Records)));
+                return Ok(Step::Wait(Need::Records));
             }
         }
         if let Some((refused, found)) = self.refused() {
-            return Ok(Some(Step::Refused(refused, found)));
+            return Ok(Step::Refused(refused, found));
         }
-        match self.append(lanes, writing) {
+        match self.append(lanes, writing, has_checked_room) {
             Err(Error::CapacityExceeded) | Ok(Err(NoRoom)) if !writing.is_whole() => {
-                Ok(Some(Step::Wait(Need::Writers)))
+                Ok(Step::Wait(Need::Writers))
             }
-            Ok(Ok(())) => Ok(Some(Step::Written(self.finish()))),
-            Ok(Err(NoRoom)) => Ok(None),
-            Err(Error::CapacityExceeded) => Ok(Some(Step::Wait(Need::Expired))),
+            Ok(Ok(())) => Ok(Step::Written(self.finish())),
+            Ok(Err(NoRoom)) => Ok(Step::Wait(Need::NewRoom)),
+            Err(Error::CapacityExceeded) => Ok(Step::Wait(Need::Expired)),
             Err(error) => Err(error),
         }
     }
@@ -245,7 +242,7 @@ impl<'a, 'k> Attempt<'a, 'k> {
                 self.start_over();
                 Ok(())
             }
-            Need::Writers => unreachable!("a step locks all writers by itself"),
+            Need::Writers | Need::NewRoom => unreachable!("the attempt starts over by itself"),
         }
     }
 
@@ -357,10 +354,12 @@ impl<'a, 'k> Attempt<'a, 'k> {
     }
 
     /// Appends the records if they fit the capacity, counts them, and points the index to them.
+    /// The room may have been checked in this stretch.
     fn append(
         &mut self,
         lanes: &mut Locked<'_>,
         writing: &mut Writing<'_>,
+        has_checked_room: bool,
     ) -> Result<Result<(), NoRoom>, Error> {
         let store = self.store;
         let (new, old, records) = self.measure()?;
@@ -368,7 +367,7 @@ impl<'a, 'k> Attempt<'a, 'k> {
             return Err(Error::CapacityExceeded);
         }
         // A write without a record needs no room, and has not waited for any.
-        if records > 0 && self.is_short(writing) {
+        if records > 0 && !has_checked_room && self.is_short(writing) {
             return Ok(Err(NoRoom));
         }
         let mut part = writing.part();
@@ -451,8 +450,11 @@ impl<'a, 'k> Attempt<'a, 'k> {
         if self.store.config.ack != Ack::Program && !leaves_tombstone {
             return Written { stored, landing: None };
         }
-        let members = self.set.members.iter_mut().map(Member::landed);
-        Written { stored, landing: Some(Landing::new(stored, members)) }
+        let members = match &mut *self.set.members {
+            [member] => SmallVec::from_buf([member.landed()]),
+            members => members.iter_mut().map(Member::landed).collect(),
+        };
+        Written { stored, landing: Some(Landing { stored, members }) }
     }
 }
 
@@ -498,7 +500,7 @@ impl Member<'_> {
             let value = change.value().filter(|_| is_whole);
             values.note(change.key, at.address, &header, value);
         }
-        let extent = log.page_id(at.address).extent;
+        let extent = at.extent;
         let (table, key_len) = (self.table, change.key_len());
         if change.kind() == Kind::Tombstone {
             part.writer.tally.add_tombstone(extent, self.bytes);
@@ -545,7 +547,6 @@ impl Member<'_> {
         Landed {
             table: self.table,
             key: change.key.key.clone(),
-            hash: change.key.hash,
             value: value.map(|it| FailedValue { len: it.len(), expires: change.expires() }),
             found,
             kept: self.kept.take(),

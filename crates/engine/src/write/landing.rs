@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// takes it back.
 #[must_use = "no host is told of it before it has landed"]
 pub struct Landing {
-    stored: Stored,
+    pub(crate) stored: Stored,
     pub(crate) members: SmallVec<[Landed; 1]>,
 }
 
@@ -29,7 +29,6 @@ pub struct Landing {
 pub(crate) struct Landed {
     pub(crate) table: TableId,
     pub(crate) key: Key,
-    pub(crate) hash: u64,
     /// `None` unless it stores a value.
     pub(crate) value: Option<FailedValue>,
     /// The record that the key had before.
@@ -46,15 +45,11 @@ pub(crate) struct Kept {
 
 impl Landed {
     fn hashed(&self) -> HashedKey<'_> {
-        HashedKey { hash: self.hash, key: &self.key }
+        HashedKey::new(&self.key)
     }
 }
 
 impl Landing {
-    pub(crate) fn new(stored: Stored, members: impl Iterator<Item = Landed>) -> Self {
-        Self { stored, members: members.collect() }
-    }
-
     /// Returns the extent of its last record, if that may have to be undone. Records of one extent
     /// land in the order of their writes.
     pub fn extent(&self) -> Option<ExtentId> {

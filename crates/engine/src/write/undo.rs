@@ -69,7 +69,7 @@ impl Store {
         if self.config.ack != Ack::Program {
             return None;
         }
-        let extent = self.log.page_id(appended.address).extent;
+        let extent = appended.extent;
         let replaced = found.map(|found| self.log.page_id(found.address).extent);
         part.writer.tally.of(extent).revocable += 1;
         [extent].into_iter().chain(replaced).for_each(|id| self.log.pins.add(id));
