@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// A queue of commands that has a [`CommitQueue`].
 pub(crate) trait HasCommits: 'static {
     /// What the queue knows of a command.
-    type Command: 'static;
+    type Command: Copy + 'static;
 
     fn commit_queue(&self) -> &CommitQueue<Self::Command>;
 
@@ -36,6 +36,14 @@ pub(crate) struct CommitQueue<C>(RefCell<Vec<Commits<C>>>);
 struct Commits<C> {
     extent: Option<ExtentId>,
     waiting: VecDeque<Commit<C>>,
+}
+
+/// The next Store of an extent.
+enum Next<C> {
+    /// It has landed, and stays in the queue until [`CommitQueue::answered`].
+    Landed(C, Durable),
+    /// It has not, or did not land.
+    Waits(Commit<C>),
 }
 
 /// A Store in the log.
@@ -69,43 +77,69 @@ impl<C> CommitQueue<C> {
         }
     }
 
-    /// Takes the next Store of `extent`, with what `landed` returns of it. Forgets the extent if
-    /// there is none.
+    /// Returns the next Store of `extent`. Forgets the extent if there is none.
     #[inline]
-    fn next<T>(
-        &self,
-        extent: Option<ExtentId>,
-        landed: impl FnOnce(&Commit<C>) -> T,
-    ) -> Option<(Commit<C>, T)> {
+    fn next(&self, extent: Option<ExtentId>) -> Option<Next<C>>
+    where
+        C: Copy,
+    {
         let mut all = self.0.borrow_mut();
-        let at = all.iter().position(|commits| commits.extent == extent);
-        let at = at.expect("it is there until its task ends");
-        let Some(next) = all[at].waiting.front() else {
+        let at = place(&all, extent);
+        let waiting = &mut all[at].waiting;
+        let Some(first) = waiting.front() else {
             all.swap_remove(at);
             return None;
         };
-        let landed = landed(next);
-        Some((all[at].waiting.pop_front()?, landed))
+        match first.landed() {
+            Some(durable) => Some(Next::Landed(first.command, durable)),
+            None => waiting.pop_front().map(Next::Waits),
+        }
+    }
+
+    /// Drops the first Store of `extent`, which was answered.
+    #[inline]
+    fn answered(&self, extent: Option<ExtentId>) {
+        let mut all = self.0.borrow_mut();
+        let at = place(&all, extent);
+        all[at].waiting.pop_front();
+    }
+}
+
+/// Returns the place of the queue of `extent`.
+#[inline]
+fn place<C>(all: &[Commits<C>], extent: Option<ExtentId>) -> usize {
+    let at = all.iter().position(|commits| commits.extent == extent);
+    at.expect("it is there until its task ends")
+}
+
+impl<C> Commit<C> {
+    /// See [`Store::try_landed`].
+    #[inline]
+    fn landed(&self) -> Option<Durable> {
+        store_of(&self.namespace).try_landed(&self.landing, self.began)
     }
 }
 
 /// Answers the Stores of an extent, each after those before it, until none is left.
 async fn answer_all<Q: HasCommits>(queue: Rc<Q>, extent: Option<ExtentId>) {
     clock::name_task("commit queue");
-    let landed =
-        |commit: &Commit<_>| store_of(&commit.namespace).try_landed(&commit.landing, commit.began);
     let mut answered = 0_u32;
-    while let Some((commit, mut durable)) = queue.commit_queue().next(extent, landed) {
-        if durable.is_none() {
-            commit.landing.is_over().await;
-            durable = landed(&commit);
-        }
-        match durable {
-            Some(Durable { stored, spent }) => {
-                queue.answer_store(commit.command, done(Ok(stored)), &spent);
+    while let Some(next) = queue.commit_queue().next(extent) {
+        match next {
+            Next::Landed(command, Durable { stored, spent }) => {
+                queue.answer_store(command, done(Ok(stored)), &spent);
+                queue.commit_queue().answered(extent);
             }
-            // A Store behind it may be what its undo waits for.
-            None => drop(clock::spawn(answer_failed(queue.clone(), commit))),
+            Next::Waits(commit) => {
+                commit.landing.is_over().await;
+                match commit.landed() {
+                    Some(Durable { stored, spent }) => {
+                        queue.answer_store(commit.command, done(Ok(stored)), &spent);
+                    }
+                    // A Store behind it may be what its undo waits for.
+                    None => drop(clock::spawn(answer_failed(queue.clone(), commit))),
+                }
+            }
         }
         answered += 1;
         if answered.is_multiple_of(ANSWERS_A_TURN) {
