@@ -80,6 +80,7 @@ impl Prologue {
     }
 
     /// The same, but checks no checksum: of bytes that cannot have changed.
+    #[inline]
     pub(crate) fn decode_vouched(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; PROLOGUE_BYTES] = bytes.first_chunk()?;
         let word = |at: usize| {

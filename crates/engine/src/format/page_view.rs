@@ -14,11 +14,13 @@ pub(crate) struct PageView<'a> {
 
 impl<'a> PageView<'a> {
     /// `None` when the prologue is not whole.
+    #[inline]
     pub(crate) fn new(layout: Layout, page: &'a Page) -> Option<Self> {
         let home = if layout.spare_bytes == 0 { page.front()? } else { page.spare() };
         let (spare_bytes, is_vouched) = (layout.spare_bytes as usize, layout.is_vouched);
-        let decode = if is_vouched { Prologue::decode_vouched } else { Prologue::decode };
-        Some(Self { page, spare_bytes, is_vouched, prologue: decode(home)? })
+        let prologue =
+            if is_vouched { Prologue::decode_vouched(home) } else { Prologue::decode(home) };
+        Some(Self { page, spare_bytes, is_vouched, prologue: prologue? })
     }
 
     /// Adds the bytes of a summary page to `summary`; `None` when they are not bytes.
@@ -32,11 +34,13 @@ impl<'a> PageView<'a> {
     }
 
     /// The header at `offset`; `None` when it is not whole.
+    #[inline]
     pub(crate) fn header(&self, offset: usize) -> Option<Header<'a>> {
         let bytes = self.stream(offset)?;
         if self.is_vouched { Header::decode_vouched(bytes) } else { Header::decode(bytes) }
     }
 
+    #[inline]
     fn stream(&self, offset: usize) -> Option<&'a [u8]> {
         match offset.checked_sub(self.spare_bytes) {
             None => self.page.spare().get(..self.prologue.spare_len as usize)?.get(offset..),
@@ -48,21 +52,25 @@ impl<'a> PageView<'a> {
     }
 
     /// Where among the page's data the value of `header` begins.
+    #[inline]
     pub(crate) fn value_start(&self, header: &Header<'_>) -> u32 {
         self.values_start() + u32::from(header.value_offset)
     }
 
     /// Bytes of the value of `header` that lie on this page.
+    #[inline]
     pub(crate) fn part_len(&self, header: &Header<'_>, layout: Layout) -> u32 {
         header.value_len.min(layout.page_bytes.saturating_sub(self.value_start(header)))
     }
 
     /// The part of the value of `header` on this page.
+    #[inline]
     pub(crate) fn part(&self, header: &Header<'_>, layout: Layout) -> Option<Buf> {
         self.page.data_at(self.value_start(header), self.part_len(header, layout))
     }
 
     /// Data bytes up to the end of the value that began on a page before.
+    #[inline]
     pub(crate) fn continues(&self) -> u32 {
         self.prologue.front_len.saturating_add(self.prologue.continuation)
     }
@@ -72,6 +80,7 @@ impl<'a> PageView<'a> {
         self.page.data_at(self.prologue.front_len, self.prologue.continuation)
     }
 
+    #[inline]
     pub(crate) fn values_start(&self) -> u32 {
         self.continues()
     }

@@ -57,6 +57,7 @@ pub(crate) enum Seen<'p> {
 }
 
 /// Returns whether a record of this kind makes its key exist; an error when its value is lost.
+#[inline]
 fn is_there(kind: Kind, expires: Option<UnixMillis>) -> Result<bool, Error> {
     match kind {
         _ if has_expired(expires) => Ok(false),
@@ -287,13 +288,13 @@ impl Store {
         let (memory, layout) = (self.log.media.as_memory()?, self.log.layout);
         self.counters.count_retrieve_read();
         memory.with_page(layout.page_id(address.page()), |page| {
-            match seen(layout, page, layout.offset(address), key.key).ok()? {
-                Seen::OtherKey => Some(Look::OtherKey),
-                Seen::Begins(part, header) if part.len() == header.value_len => {
+            match seen(layout, page, layout.offset(address), key.key) {
+                Ok(Seen::OtherKey) => Some(Look::OtherKey),
+                Ok(Seen::Begins(part, header)) if part.len() == header.value_len => {
                     self.checked(part, &header).ok().map(Look::Is)
                 }
-                Seen::Absent if self.config.ack != Ack::Program => Some(Look::Absent),
-                Seen::Nothing | Seen::Absent | Seen::Begins(..) => None,
+                Ok(Seen::Absent) if self.config.ack != Ack::Program => Some(Look::Absent),
+                _ => None,
             }
         })
     }
@@ -461,6 +462,7 @@ impl Store {
     }
 
     /// Returns the value of the record with this header, if it is whole.
+    #[inline]
     pub(crate) fn checked(&self, value: Buf, header: &Header<'_>) -> Result<Retrieved, Error> {
         let is_whole = value.len() == header.value_len;
         if !is_whole || self.log.value_crc(&value) != header.value_crc {
@@ -523,16 +525,15 @@ impl Store {
 }
 
 /// Returns the state of `key`, as the header at `offset` of `page` has it.
+#[inline]
 pub(crate) fn seen<'p>(
     layout: Layout,
     page: &'p Page,
     offset: usize,
     key: &Key,
 ) -> Result<Seen<'p>, Error> {
-    let view = PageView::new(layout, page);
-    let Some((view, header)) = view.and_then(|view| Some((view, view.header(offset)?))) else {
-        return Ok(Seen::Nothing);
-    };
+    let Some(view) = PageView::new(layout, page) else { return Ok(Seen::Nothing) };
+    let Some(header) = view.header(offset) else { return Ok(Seen::Nothing) };
     if header.key != key.as_bytes() {
         return Ok(Seen::OtherKey);
     }
