@@ -19,6 +19,8 @@ pub enum Order {
     Cleaner,
     /// The state of index tables and checkpoints.
     Tables,
+    /// Pieces of work that any reactor may do, or their results. Taken alone.
+    Pool,
     /// A medium: how its extents are used, and what is on its way to it.
     Medium,
 }

@@ -32,6 +32,7 @@
 //! | listing keys | `read/list`, `read/walk`, `read/key_pass`, `read/key_window` |
 //! | cleaning | `clean/cleaner`, `clean/cleaning`, `clean/copy`, `clean/expiring` |
 //! | a checkpoint | `recover/checkpoint`, `index/tables`, `index/survivors` |
+//! | work of several reactors | `work_pool` |
 //! | opening | `recover/open`, `format/summary`, `recover/torn`, `recover/rebuild` |
 //! | damage and power loss | `format/mend`, `recover/repair`, `recover/power` |
 //! | checking | `check/verify`, `check/scrub`, `check/scrubber`, `check/inspect` |
@@ -73,6 +74,7 @@ mod recover;
 mod sabotage;
 mod store;
 mod sync;
+mod work_pool;
 mod write;
 
 pub use ack::Ack;
@@ -107,6 +109,7 @@ pub use recover::power::buffered_pages_max;
 pub use recover::saved::{NotSaved, SavedStore};
 pub use sabotage::Sabotage;
 pub use store::Store;
+pub use work_pool::{PoolWorker, WorkPool};
 pub use write::Begun;
 pub use write::announced::Announced;
 pub use write::batch::{BatchOp, BatchWrite};

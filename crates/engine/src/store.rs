@@ -16,6 +16,7 @@ use crate::lane::values::{CacheCounts, Values};
 use crate::lifetime::{Before, Lifetime};
 use crate::log::{Log, SPARE_EXTENTS_MIN};
 use crate::read::key_window::KeyWindows;
+use crate::work_pool::WorkPool;
 use crate::write::pending::durable;
 use base::limits::LANES;
 use media::{Media, OnDisk, Traffic};
@@ -36,6 +37,8 @@ pub struct Store {
     pub(crate) before: Before,
     pub(crate) spaces: KeySpaces,
     pub(crate) scrubber: Scrubber,
+    /// The reactors that help with opening and other work of the store.
+    pub(crate) pool: Arc<WorkPool>,
     /// The index keeps tables on the medium: its entries are loaded before they change.
     pub(crate) keeps_tables: bool,
     /// See [`Self::value_bytes_max`].
@@ -49,14 +52,22 @@ impl Store {
     /// When the medium is not empty, or too small for the capacity. The caller checks a device
     /// profile for that before.
     pub fn format(media: Arc<dyn Media>, config: Config) -> Arc<Self> {
+        Self::format_among(Arc::default(), media, config)
+    }
+
+    /// As [`Self::format`], for a store whose work all reactors of `pool` do.
+    ///
+    /// # Panics
+    /// As [`Self::format`].
+    pub fn format_among(pool: Arc<WorkPool>, media: Arc<dyn Media>, config: Config) -> Arc<Self> {
         assert!(media.extents().is_empty(), "a medium is formatted when it is empty");
         let log = Log::new(media, Extents::default(), Sequence::first());
-        let store = Self::new(log, config);
+        let store = Self::new(pool, log, config);
         store.start(Begins::AtWork);
         store
     }
 
-    pub(crate) fn new(mut log: Log, config: Config) -> Arc<Self> {
+    pub(crate) fn new(pool: Arc<WorkPool>, mut log: Log, config: Config) -> Arc<Self> {
         log.answers_early = config.ack != Ack::Program;
         let values_bytes = config.cache_bytes / LANES as u64;
         let values = || (values_bytes > 0).then(|| Values::new(values_bytes, log.lives.clone()));
@@ -88,6 +99,7 @@ impl Store {
             before: Before::default(),
             spaces: KeySpaces::default(),
             scrubber: Scrubber::default(),
+            pool,
             keeps_tables: table_extents > 0,
             value_bytes_max,
         });

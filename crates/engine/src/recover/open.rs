@@ -24,8 +24,9 @@ use crate::recover::listing::Record;
 use crate::recover::listing::Replay;
 use crate::sabotage::Sabotage;
 use crate::store::Store;
+use crate::work_pool::WorkPool;
 use base::{Key, Nanos};
-use clock::Class;
+use clock::{Class, Stage};
 use media::{ExtentId, ExtentInfo, Media, Page, PageId, Span, Stream};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -119,7 +120,16 @@ impl Store {
         media: Arc<dyn Media>,
         config: Config,
     ) -> Result<(Arc<Self>, Recovery), Error> {
-        let (store, recovery) = Self::open_for(Purpose::Use, media, config).await?;
+        Self::open_among(Arc::default(), media, config).await
+    }
+
+    /// As [`Self::open`], by all reactors of `pool`, which also do later work of the store.
+    pub async fn open_among(
+        pool: Arc<WorkPool>,
+        media: Arc<dyn Media>,
+        config: Config,
+    ) -> Result<(Arc<Self>, Recovery), Error> {
+        let (store, recovery) = Self::open_for(Purpose::Use, pool, media, config).await?;
         store.start(Begins::AtWork);
         Ok((store, recovery))
     }
@@ -130,11 +140,12 @@ impl Store {
         media: Arc<dyn Media>,
         config: Config,
     ) -> Result<(Arc<Self>, Recovery), Error> {
-        Self::open_for(Purpose::Looks, media, config).await
+        Self::open_for(Purpose::Looks, Arc::default(), media, config).await
     }
 
     async fn open_for(
         purpose: Purpose,
+        pool: Arc<WorkPool>,
         media: Arc<dyn Media>,
         config: Config,
     ) -> Result<(Arc<Self>, Recovery), Error> {
@@ -143,7 +154,7 @@ impl Store {
         for by in [By::Checkpoint, By::Scan, By::Memory] {
             let found = media.extents();
             let mut scan = Scan::default();
-            let mut store = Self::found(media.clone(), config, &found)?;
+            let mut store = Self::found(pool.clone(), media.clone(), config, &found)?;
             let may_restore = by == By::Checkpoint;
             let restored = if may_restore { store.restore(&found, &mut scan).await } else { None };
             let (how, replays) = match restored {
@@ -153,7 +164,7 @@ impl Store {
                 }
                 None => {
                     pages_read += store.pages_read();
-                    store = Self::found(media.clone(), config, &found)?;
+                    store = Self::found(pool.clone(), media.clone(), config, &found)?;
                     (How::Scan, Replay::all(&found))
                 }
             };
@@ -210,6 +221,7 @@ impl Store {
     /// Makes a store that only knows that these extents exist. Its sequence numbers begin with the
     /// next mount: no record has a later mount than the newest extent.
     fn found(
+        pool: Arc<WorkPool>,
         media: Arc<dyn Media>,
         config: Config,
         found: &[ExtentInfo],
@@ -220,7 +232,7 @@ impl Store {
             newest = newest.max(Sequence(info.label.epoch));
         }
         let mount = newest.next_mount().ok_or(Error::OpenedTooOften)?;
-        let store = Self::new(Log::new(media, extents, mount), config);
+        let store = Self::new(pool, Log::new(media, extents, mount), config);
         if store.keeps_tables {
             store.tables.begin_opening();
         }
@@ -238,22 +250,31 @@ impl Store {
         if self.log.layout.frames.is_some() { LISTED_AT_ONCE } else { 1 }
     }
 
-    /// Returns the records of extents, in order.
+    /// Returns the records of extents, in order. All reactors read, each its share of the extents
+    /// side by side.
     pub(crate) async fn list_extents(
         self: &Arc<Self>,
         replays: &[Replay],
         seen: &mut Seen,
     ) -> Vec<Listing> {
-        let lists = replays.iter().map(|replay| {
-            let (store, replay, seen) = (self.clone(), *replay, seen.0.remove(&replay.extent));
-            async move {
-                match seen {
-                    Some(listing) => listing,
-                    None => store.list_extent(replay).await,
-                }
+        let share = replays.len().div_ceil(self.pool.tasks()).max(1);
+        let pieces = replays.chunks(share).map(|replays| {
+            let seen = replays.iter().map(|replay| (*replay, seen.0.remove(&replay.extent)));
+            let (store, seen) = (self.clone(), seen.collect::<Vec<_>>());
+            move || async move {
+                let lists = seen.into_iter().map(|(replay, seen)| {
+                    let store = store.clone();
+                    async move {
+                        match seen {
+                            Some(listing) => listing,
+                            None => store.list_extent(replay).await,
+                        }
+                    }
+                });
+                clock::join_all(lists.collect()).await
             }
         });
-        clock::join_all(lists.collect()).await
+        self.pool.run(Stage::Queue, pieces.collect()).await.into_iter().flatten().collect()
     }
 
     async fn list_extent(self: &Arc<Self>, replay: Replay) -> Listing {

@@ -80,7 +80,7 @@ impl Store {
         saved: SavedStore,
     ) -> Option<Arc<Self>> {
         let log = Log::restored(media, saved.log, saved.counts.padded_pages);
-        let store = Self::new(log, config);
+        let store = Self::new(Arc::default(), log, config);
         store.tables.restore(saved.tables);
         store.cleaner.restore(saved.cleaner);
         store.counters.restore(&saved.counts);

@@ -3,3 +3,4 @@
 mod cached_hash;
 mod checkpoints;
 mod records;
+mod work_pool;

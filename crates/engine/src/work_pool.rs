@@ -1,0 +1,221 @@
+//! Pieces of work that any reactor of a pool may do.
+
+use clock::{LocalFuture, Lock, Notify, Order, Rank, Stage, TaskId};
+use std::cell::Cell;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A piece of work. The reactor that takes it makes its future, which stays there.
+type Piece = Box<dyn FnOnce() -> LocalFuture<'static, ()> + Send>;
+
+/// Reactors that do pieces of one another's work.
+///
+/// A task that has work calls [`Self::run`]. It takes its pieces one by one, and so do the
+/// [`PoolWorker`]s, of which each other reactor may have one or several. Without workers the task
+/// does all pieces, in order.
+///
+/// The pool's lock is taken alone, as a stretch of its own.
+pub struct WorkPool(Lock<State>);
+
+#[derive(Default)]
+struct State {
+    /// By job: the pieces that no reactor has begun. No job has none.
+    jobs: BTreeMap<u64, VecDeque<Piece>>,
+    next_job: u64,
+    workers: usize,
+    /// Workers that wait for a piece.
+    idle: Vec<TaskId>,
+}
+
+/// A task that does pieces of a pool's work, in the reactor that started it.
+#[derive(Debug)]
+pub struct PoolWorker {
+    worker: Rc<Worker>,
+    task: TaskId,
+}
+
+#[derive(Debug)]
+struct Worker {
+    pool: Arc<WorkPool>,
+    is_leaving: Cell<bool>,
+    has_left: Cell<bool>,
+    left: Notify,
+}
+
+/// The results of a job, by piece.
+struct Results<T> {
+    done: Vec<Option<T>>,
+    missing: usize,
+    /// The task that waits for the last of them.
+    waiter: Option<TaskId>,
+}
+
+impl Default for WorkPool {
+    fn default() -> Self {
+        Self(Lock::new(Order::Pool, State::default()))
+    }
+}
+
+impl WorkPool {
+    /// Starts a task in this reactor that does pieces of the pool's work, one at a time.
+    pub fn join(self: &Arc<Self>) -> PoolWorker {
+        let worker = Rc::new(Worker {
+            pool: self.clone(),
+            is_leaving: Cell::new(false),
+            has_left: Cell::new(false),
+            left: Notify::new(),
+        });
+        self.0.lock().workers += 1;
+        let task = clock::spawn(worker.clone().work());
+        PoolWorker { worker, task }
+    }
+
+    /// Returns how many tasks do the pieces of a job: the one that has it, and the workers.
+    pub fn tasks(&self) -> usize {
+        1 + self.0.lock().workers
+    }
+
+    /// Has all `pieces` done by this task and the pool's workers, and returns their results in
+    /// order. The task holds nothing that a piece waits for. The time that it waits for workers
+    /// goes to `stage`.
+    pub async fn run<T, F, P>(&self, stage: Stage, pieces: Vec<P>) -> Vec<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + 'static,
+        P: FnOnce() -> F + Send + 'static,
+    {
+        let results = Arc::new(Lock::new(Order::Pool, Results::missing(pieces.len())));
+        let pieces = pieces.into_iter().enumerate();
+        let pieces = pieces.map(|(place, piece)| -> Piece {
+            let results = results.clone();
+            Box::new(move || {
+                Box::pin(async move {
+                    let result = piece().await;
+                    results.lock().put(place, result);
+                })
+            })
+        });
+        let job = self.add(pieces.collect());
+        while let Some(piece) = self.take_of(job) {
+            piece().await;
+        }
+        if results.lock().is_awaited() {
+            clock::park(Rank::Free, stage).await;
+        }
+        let done = std::mem::take(&mut results.lock().done);
+        done.into_iter().map(|result| result.expect("every piece was done")).collect()
+    }
+
+    /// Adds a job, and wakes a worker for each piece but the first.
+    fn add(&self, pieces: VecDeque<Piece>) -> u64 {
+        let mut state = self.0.lock();
+        state.next_job += 1;
+        let (job, helpers) = (state.next_job, pieces.len().saturating_sub(1));
+        if !pieces.is_empty() {
+            state.jobs.insert(job, pieces);
+        }
+        let busy = state.idle.len().saturating_sub(helpers);
+        state.idle.drain(busy..).for_each(clock::wake);
+        job
+    }
+
+    fn take_of(&self, job: u64) -> Option<Piece> {
+        self.0.lock().take_of(job)
+    }
+}
+
+impl State {
+    fn take_of(&mut self, job: u64) -> Option<Piece> {
+        let pieces = self.jobs.get_mut(&job)?;
+        let piece = pieces.pop_front();
+        if pieces.is_empty() {
+            self.jobs.remove(&job);
+        }
+        piece
+    }
+
+    /// Takes a piece of the oldest job.
+    fn take(&mut self) -> Option<Piece> {
+        let (job, _) = self.jobs.first_key_value()?;
+        self.take_of(*job)
+    }
+}
+
+impl Worker {
+    async fn work(self: Rc<Self>) {
+        clock::name_task("pool worker");
+        while let Some(piece) = self.next().await {
+            piece().await;
+            clock::give_way().await;
+        }
+        self.has_left.set(true);
+        self.left.notify();
+    }
+
+    /// Waits for a piece. Returns `None` when the worker leaves.
+    async fn next(&self) -> Option<Piece> {
+        loop {
+            {
+                let mut state = self.pool.0.lock();
+                if self.is_leaving.get() {
+                    state.workers -= 1;
+                    return None;
+                }
+                if let Some(piece) = state.take() {
+                    return Some(piece);
+                }
+                state.idle.push(clock::current());
+            }
+            clock::park(Rank::Free, Stage::Queue).await;
+        }
+    }
+}
+
+impl PoolWorker {
+    /// Lets the worker take no further piece, and waits until it has done the one that it has
+    /// begun. Its reactor may end then. Other reactors do the pieces that are left.
+    pub async fn leave(self) {
+        let Self { worker, task } = self;
+        worker.is_leaving.set(true);
+        {
+            let mut state = worker.pool.0.lock();
+            // A worker that is not among these was woken already, or does a piece.
+            if let Some(at) = state.idle.iter().position(|idle| *idle == task) {
+                state.idle.swap_remove(at);
+                clock::wake(task);
+            }
+        }
+        while !worker.has_left.get() {
+            worker.left.wait().await;
+        }
+    }
+}
+
+impl<T> Results<T> {
+    fn missing(count: usize) -> Self {
+        Self { done: (0..count).map(|_| None).collect(), missing: count, waiter: None }
+    }
+
+    fn put(&mut self, place: usize, result: T) {
+        self.done[place] = Some(result);
+        self.missing -= 1;
+        if self.missing == 0 {
+            self.waiter.take().into_iter().for_each(clock::wake);
+        }
+    }
+
+    /// Returns whether results are missing. The current task is woken with the last.
+    fn is_awaited(&mut self) -> bool {
+        let is_awaited = self.missing > 0;
+        self.waiter = is_awaited.then(clock::current);
+        is_awaited
+    }
+}
+
+impl fmt::Debug for WorkPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WorkPool")
+    }
+}

@@ -1,0 +1,119 @@
+//! Pieces of work that several reactors do.
+
+use base::{Nanos, Rng};
+use clock::Stage;
+use engine::WorkPool;
+use reactor::{PeerGroup, Reactor};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+const PIECES: u64 = 40;
+
+/// Which reactor began which piece, in order.
+type Begun = Arc<Mutex<Vec<(u32, u64)>>>;
+
+/// Does a job of pieces that each take a time of their own, by the seed, and checks its results.
+async fn do_job(pool: &WorkPool, begun: &Begun, seed: u64) {
+    let mut rng = Rng::new(seed);
+    let pieces = (0..PIECES).map(|number| {
+        let (begun, time) = (begun.clone(), Nanos(rng.below(100)));
+        move || async move {
+            begun.lock().expect("no task panics").push((clock::reactor_id(), number));
+            clock::sleep(time, Stage::Queue).await;
+            number * number
+        }
+    });
+    let squares = pool.run(Stage::Queue, pieces.collect()).await;
+    assert_eq!(squares, (0..PIECES).map(|number| number * number).collect::<Vec<_>>());
+}
+
+fn begun_by(begun: &Begun, reactor: u32) -> Vec<u64> {
+    let begun = begun.lock().expect("no task panics");
+    begun.iter().filter(|(by, _)| *by == reactor).map(|(_, number)| *number).collect()
+}
+
+/// Does two jobs after each other with a worker in each of `reactors` but the first. Returns which
+/// reactor began which piece. With `leaves`, the workers leave during the first job.
+fn do_among(reactors: usize, seed: u64, leaves: bool) -> Vec<(u32, u64)> {
+    let (pool, begun) = (Arc::new(WorkPool::default()), Begun::default());
+    let mut group = PeerGroup::new(reactors, seed, Some(seed));
+    let mut rng = Rng::new(!seed);
+    for place in 1..reactors {
+        let (pool, begun, after) = (pool.clone(), begun.clone(), Nanos(rng.below(400)));
+        group.places().spawn(place, async move {
+            let worker = pool.join();
+            if leaves {
+                clock::sleep(after, Stage::Queue).await;
+                worker.leave().await;
+                let had = begun_by(&begun, clock::reactor_id());
+                clock::sleep(Nanos(10_000), Stage::Queue).await;
+                assert_eq!(begun_by(&begun, clock::reactor_id()), had, "it has left");
+            }
+        });
+    }
+    let seen = begun.clone();
+    group.run(async move {
+        do_job(&pool, &seen, seed).await;
+        do_job(&pool, &seen, !seed).await;
+        clock::sleep(Nanos(20_000), Stage::Queue).await;
+    });
+    let begun = begun.lock().expect("no task panics").clone();
+    let mut numbers: Vec<u64> = begun.iter().map(|(_, number)| *number).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..2 * PIECES).map(|number| number / 2).collect::<Vec<_>>());
+    begun
+}
+
+#[test]
+fn a_task_without_workers_does_all_pieces_in_order() {
+    Reactor::new(None).run(async {
+        let (pool, begun) = (WorkPool::default(), Begun::default());
+        do_job(&pool, &begun, 1).await;
+        assert_eq!(begun_by(&begun, 0), (0..PIECES).collect::<Vec<_>>());
+        let none: Vec<fn() -> std::future::Ready<u64>> = Vec::new();
+        assert_eq!(pool.run(Stage::Queue, none).await, []);
+    });
+}
+
+#[test]
+fn each_reactor_does_pieces_and_a_seed_says_which() {
+    for seed in 0..100 {
+        for reactors in 2..=4 {
+            let begun = do_among(reactors, seed, false);
+            let by: BTreeSet<u32> = begun.iter().map(|(by, _)| *by).collect();
+            assert_eq!(by.len(), reactors, "seed {seed}");
+            assert_eq!(do_among(reactors, seed, false), begun, "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn pieces_of_workers_that_leave_are_done_by_others() {
+    let left = (0..200).filter(|seed| {
+        let begun = do_among(1 + usize::try_from(1 + seed % 3).unwrap(), *seed, true);
+        begun.iter().any(|(by, _)| *by > 0)
+    });
+    assert!(left.count() > 100, "most leave after they have done a piece");
+}
+
+#[test]
+fn jobs_of_several_reactors_are_done_at_once() {
+    for seed in 0..100 {
+        let pool = Arc::new(WorkPool::default());
+        let (begun, done) = ([(); 3].map(|()| Begun::default()), Arc::new(Mutex::new(0)));
+        let mut group = PeerGroup::new(3, seed, Some(seed));
+        for (place, begun) in begun.iter().cloned().enumerate() {
+            let (pool, done) = (pool.clone(), done.clone());
+            group.places().spawn(place, async move {
+                drop(pool.join());
+                do_job(&pool, &begun, seed + place as u64).await;
+                *done.lock().unwrap() += 1;
+            });
+        }
+        group.run(async { clock::sleep(Nanos(10_000), Stage::Queue).await });
+        assert_eq!(*done.lock().unwrap(), 3, "seed {seed}");
+        let helped =
+            (0..3).filter(|of| begun[*of as usize].lock().unwrap().iter().any(|(by, _)| by != of));
+        assert!(helped.count() > 0, "seed {seed}");
+    }
+}
