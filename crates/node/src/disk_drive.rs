@@ -3,7 +3,9 @@ use base::{MIB, Nanos, parse_size};
 use clock::Group;
 use controller::Controller;
 use drive::{DriveInfo, Durability, Format, Medium};
-use engine::{Ack, IndexConfig, KeySpaceId, Recovery, SPARE_EXTENTS_MIN, ScrubFinding, Store};
+use engine::{
+    Ack, IndexConfig, KeySpaceId, Recovery, SPARE_EXTENTS_MIN, ScrubFinding, Store, WorkPool,
+};
 use media::{Blocks, Media, OnDisk, Victims};
 use std::num::NonZero;
 use std::sync::Arc;
@@ -145,11 +147,20 @@ impl DiskDrive {
 
     /// Opens the drive on `blocks`. Runs inside a reactor that serves them.
     pub async fn open(blocks: Arc<dyn Blocks>, options: DiskOptions) -> Result<Self, DiskError> {
+        Self::open_among(Arc::default(), blocks, options).await
+    }
+
+    /// As [`Self::open`], by all reactors of `pool`, which serve the blocks too.
+    pub async fn open_among(
+        pool: Arc<WorkPool>,
+        blocks: Arc<dyn Blocks>,
+        options: DiskOptions,
+    ) -> Result<Self, DiskError> {
         let start = clock::host_now();
         let medium = Arc::new(Medium::open(blocks, options.durability).await?);
         let group = Group::new();
         let config = config(&medium.info(), options, group);
-        let (store, recovery) = Store::open(medium.clone(), config).await?;
+        let (store, recovery) = Store::open_among(pool, medium.clone(), config).await?;
         let has_volatile_cache = options.durability == Durability::EverySecond;
         let namespaces = vec![controller::Namespace::Kv(store.clone())];
         let config = controller::Config { emulation: None, has_volatile_cache };

@@ -3,7 +3,7 @@ use base::MIB;
 use base::limits::BLOCK_BYTES;
 use clock::Group;
 use controller::Controller;
-use engine::{Ack, IndexConfig, KeySpaceId, SPARE_EXTENTS_MIN, Store};
+use engine::{Ack, IndexConfig, KeySpaceId, SPARE_EXTENTS_MIN, Store, WorkPool};
 use media::{BlocksShape, Memory, MemoryBlocks, Shape, Victims};
 use std::sync::Arc;
 
@@ -56,11 +56,22 @@ impl MemoryDrive {
         reactors: u32,
         seed: u64,
     ) -> Result<Self, engine::Error> {
+        Self::format_among(Arc::default(), kind, size_bytes, reactors, seed).await
+    }
+
+    /// As [`Self::format`], for a drive whose work all reactors of `pool` do.
+    pub async fn format_among(
+        pool: Arc<WorkPool>,
+        kind: MemoryKind,
+        size_bytes: u64,
+        reactors: u32,
+        seed: u64,
+    ) -> Result<Self, engine::Error> {
         assert!(size_bytes >= MEMORY_DRIVE_BYTES_MIN, "a memory drive has some extents");
         let group = Group::new();
         let namespace = match kind {
             MemoryKind::Kv => {
-                controller::Namespace::Kv(store(size_bytes, reactors, group, seed).await?)
+                controller::Namespace::Kv(store(pool, size_bytes, reactors, group, seed).await?)
             }
             MemoryKind::Block => {
                 let blocks = size_bytes / u64::from(BLOCK_BYTES);
@@ -85,6 +96,7 @@ impl MemoryDrive {
 
 /// Creates a store of `size_bytes` for hosts, with the key space of namespace 1.
 async fn store(
+    pool: Arc<WorkPool>,
     size_bytes: u64,
     reactors: u32,
     group: Group,
@@ -104,7 +116,8 @@ async fn store(
         group,
         seed,
     };
-    let store = Store::format(Arc::new(Memory::new(shape(size_bytes, reactors))), config);
+    let medium = Arc::new(Memory::new(shape(size_bytes, reactors)));
+    let store = Store::format_among(pool, medium, config);
     store.create_key_space(KeySpaceId(1)).await?;
     Ok(store)
 }

@@ -9,6 +9,7 @@ use super::served_state::{Began, ServedState};
 use super::setup::{ServedDevice, ServedSubsystem, ServerConfig};
 use crate::DiskOptions;
 use controller::{Controller, Rules, Subsystem, SubsystemConfig, Subsystems};
+use engine::WorkPool;
 use reactor::{Outbox, Reactor, SendEnd};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -22,6 +23,8 @@ const UNNAMED_HOST: &str = "warning: a host connected without an NQN: subsystems
 
 /// The part of a server's devices that one reactor builds.
 pub(super) struct DeviceSetPlan {
+    /// The reactors that do the work of shared devices.
+    pool: Arc<WorkPool>,
     /// The devices, with their indices in the server's list.
     devices: Vec<(usize, ServedDevice)>,
     /// The Redis listeners of these devices.
@@ -56,6 +59,7 @@ pub(super) fn deal(
     config: ServerConfig,
     count: usize,
     resp: Vec<RespListeners>,
+    pool: &Arc<WorkPool>,
     tell: &Sender<String>,
 ) -> Vec<DeviceSetPlan> {
     let ServerConfig { devices, subsystems, rules, reactors, .. } = config;
@@ -68,6 +72,7 @@ pub(super) fn deal(
             let (here, elsewhere): (Vec<_>, Vec<_>) = subsystems.iter().cloned().partition(is_here);
             let elsewhere = elsewhere.into_iter().map(|subsystem| subsystem.nqn).collect();
             DeviceSetPlan {
+                pool: pool.clone(),
                 devices: Vec::new(),
                 resp: Vec::new(),
                 resp_deals: Vec::new(),
@@ -102,6 +107,7 @@ pub(super) struct StateFiles(Vec<(usize, ServedState)>);
 
 /// The devices of a reactor, built as far as possible before it serves.
 pub(super) struct DeviceSetBuilder {
+    pool: Arc<WorkPool>,
     rooms: Vec<DeviceSlot>,
     places: Vec<usize>,
     resp: Vec<RespListeners>,
@@ -127,8 +133,17 @@ impl DeviceSetBuilder {
         reactor: &mut Reactor,
         plan: DeviceSetPlan,
     ) -> Result<(Self, StateFiles), ServerError> {
-        let DeviceSetPlan { devices, resp, resp_deals, here, elsewhere, rules, tell, has_warned } =
-            plan;
+        let DeviceSetPlan {
+            pool,
+            devices,
+            resp,
+            resp_deals,
+            here,
+            elsewhere,
+            rules,
+            tell,
+            has_warned,
+        } = plan;
         let (mut rooms, mut places) = (Vec::new(), Vec::new());
         let (mut state_files, mut began) = (StateFiles::default(), Vec::new());
         for (place, ServedDevice { served, seed, state, .. }) in devices {
@@ -138,7 +153,7 @@ impl DeviceSetBuilder {
                 }
                 (Served::Disk { path, options }, None) => DeviceSlot::Disk(path, options),
                 (Served::Memory { size_bytes, kind, reactors }, None) => {
-                    let made = Drive::in_memory(kind, size_bytes, reactors, seed);
+                    let made = Drive::in_memory(pool.clone(), kind, size_bytes, reactors, seed);
                     DeviceSlot::Ready(reactor.run(made)?)
                 }
                 (Served::Emulated(profile), None) => {
@@ -156,6 +171,7 @@ impl DeviceSetBuilder {
             places.push(place);
         }
         let shell = Self {
+            pool,
             rooms,
             places,
             resp,
@@ -172,13 +188,15 @@ impl DeviceSetBuilder {
 
     /// Opens the disks. Runs inside the serving reactor.
     pub(super) async fn finish(self) -> Result<DeviceSet, ServerError> {
-        let Self { rooms, places, resp, resp_deals, here, elsewhere, rules, .. } = self;
+        let Self { pool, rooms, places, resp, resp_deals, here, elsewhere, rules, .. } = self;
         let (tell, has_warned, began) = (self.tell, self.has_warned, self.began);
         let mut drives = Vec::new();
         for room in rooms {
             drives.push(match room {
                 DeviceSlot::Ready(drive) => drive,
-                DeviceSlot::Disk(path, options) => Drive::on_disk(&path, options, &tell).await?,
+                DeviceSlot::Disk(path, options) => {
+                    Drive::on_disk(pool.clone(), &path, options, &tell).await?
+                }
             });
         }
         let subsystems = Subsystems::new();

@@ -6,7 +6,7 @@ use crate::{
     Device, DeviceError, DiskDrive, DiskError, DiskOptions, FaultPlan, Profile, SavedDevice,
 };
 use controller::{Controller, FlashFigures};
-use engine::{CacheCounts, ReactorWork, Scrubbed};
+use engine::{CacheCounts, ReactorWork, Scrubbed, WorkPool};
 use media::Traffic;
 use std::io::Write;
 use std::num::NonZero;
@@ -57,23 +57,25 @@ impl Drive {
 
     /// Creates a drive in memory of `size_bytes` for hosts, which so many reactors use.
     pub(super) async fn in_memory(
+        pool: Arc<WorkPool>,
         kind: MemoryKind,
         size_bytes: u64,
         reactors: u32,
         seed: u64,
     ) -> Result<Self, DeviceError> {
-        Ok(Self::Memory(MemoryDrive::format(kind, size_bytes, reactors, seed).await?))
+        Ok(Self::Memory(MemoryDrive::format_among(pool, kind, size_bytes, reactors, seed).await?))
     }
 
     /// Opens the drive on the disk at `path`. Runs inside a reactor of the server. Sends messages
     /// for the operator to `tell`.
     pub(super) async fn on_disk(
+        pool: Arc<WorkPool>,
         path: &Path,
         options: DiskOptions,
         tell: &Sender<String>,
     ) -> Result<Self, ServerError> {
         let file = Arc::new(disk::File::open_drive(path, disk::Access::Write)?);
-        let opened = DiskDrive::open(file.clone(), options).await;
+        let opened = DiskDrive::open_among(pool, file.clone(), options).await;
         let drive = opened.map_err(|error| disk_error(path, &file, error))?;
         let (name, tell) = (path.display().to_string(), tell.clone());
         // The receiver is dropped when the server ends.

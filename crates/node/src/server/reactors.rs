@@ -15,6 +15,7 @@ use super::served_state::Began;
 use super::setup::{ServedDevice, ServerConfig};
 use super::stopper::Stopper;
 use controller::{Entrance, Port, Rules};
+use engine::WorkPool;
 use reactor::{
     Lateness, NoticeEnd, NoticeWriter, Outbox, Peer, Reactor, ReceiveEnd, Remote, SendEnd,
     TcpListener, mailbox, notices, peers, stopped,
@@ -22,6 +23,7 @@ use reactor::{
 use std::net::SocketAddr;
 use std::process::abort;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::thread::{Builder, JoinHandle, panicking};
 
@@ -82,6 +84,8 @@ struct DeviceLinks {
     arrivals: Option<ReceiveEnd<Arrival>>,
     /// Redis clients of devices that reactors share.
     resp: Vec<ReceiveEnd<RespArrival>>,
+    /// The reactors that do the work of devices which they share, if they share any.
+    pool: Option<Arc<WorkPool>>,
 }
 
 /// The links of a devices' reactor to those of connections.
@@ -124,7 +128,8 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<ServerHandles, 
     let serves_all = deals_resp && device_count == 1;
     let mut slots = slots(shares, &remotes).into_iter();
     let mut slot = || slots.next().expect("there is one for each remote");
-    let plans = deal(config, device_count, resp_gates, &tell);
+    let pool = Arc::new(WorkPool::default());
+    let plans = deal(config, device_count, resp_gates, &pool, &tell);
     let stopper = Stopper(remotes.clone());
     let mut spawner = Spawner { threads: Vec::new(), ready: ready.clone(), stopper, shares };
     let (devices, connections) = remotes.split_at(device_count);
@@ -144,7 +149,12 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<ServerHandles, 
     let homes = plans.iter().enumerate();
     let homes = homes.flat_map(|(at, plan)| plan.names().map(move |name| (name.to_owned(), at)));
     let homes = Homes::new(homes.collect());
-    let (connection_links, device_links) = connect(devices, connections, serves_all, &homes);
+    let (connection_links, mut device_links) = connect(devices, connections, serves_all, &homes);
+    if shares {
+        for links in &mut device_links {
+            links.pool = Some(pool.clone());
+        }
+    }
     let plans = plans.into_iter().zip(rules);
     for ((remote, mut plan), mut connection_links) in
         devices.iter().zip(plans).zip(connection_links)
@@ -226,7 +236,8 @@ fn connect(
             resp.push(arrivals);
         }
         let (homes, deals) = (homes.clone(), Vec::new());
-        device_links.push(DeviceLinks { devices: ends, homes, deals, arrivals: None, resp });
+        let (devices, arrivals, pool) = (ends, None, None);
+        device_links.push(DeviceLinks { devices, homes, deals, arrivals, resp, pool });
     }
     if serves_all {
         let (deal, arrivals) = mailbox(SOCKETS, &connections[0], &devices[0]);
@@ -437,7 +448,8 @@ async fn connection_side(
     questions: NoticeEnd<Question>,
     ready: &Sender<Ready>,
 ) -> Result<Connections, ServerError> {
-    let DeviceLinks { devices, homes, deals, arrivals, resp } = links;
+    let DeviceLinks { devices, homes, deals, arrivals, resp, pool } = links;
+    let worker = pool.map(|pool| pool.join());
     let devices = devices.into_iter().map(|(to, from)| FarDevice::new(to.open(), from.open()));
     let router = Router::new(devices.collect(), homes);
     let (connections, redis) = (Connections::new(), Rc::new(RespClients::default()));
@@ -482,6 +494,9 @@ async fn connection_side(
     leaving.leave().await;
     connections.end().await;
     leaving.gone().await;
+    if let Some(worker) = worker {
+        worker.leave().await;
+    }
     Ok(connections)
 }
 
