@@ -15,7 +15,7 @@ use crate::trace;
 use base::{Nanos, Rng};
 use clock::Stage;
 use drive::Durability;
-use engine::How;
+use engine::{How, WorkPool};
 use node::DiskDrive;
 use reactor::{PeerGroup, Places, Reactor};
 use std::cell::{Cell, RefCell};
@@ -152,7 +152,8 @@ impl DiskDriver {
             if let End::Change(number) = end {
                 self.disk.cut_at(number);
             }
-            clock::spawn(self.work(&mount, life, places));
+            let pool = self.pool(&places, seed);
+            clock::spawn(self.work(&mount, life, places, pool));
             self.wait_for(end, &mount).await;
             power.cut();
             trace::event(format_args!("it ends"));
@@ -198,17 +199,36 @@ impl DiskDriver {
         self.opened += 1;
     }
 
+    /// Lets the other reactors do work of the drive. In one of two lives they end that at some
+    /// instant.
+    fn pool(&self, places: &Places, seed: u64) -> Arc<WorkPool> {
+        let (pool, mut rng) = (Arc::<WorkPool>::default(), Rng::new(seed));
+        for place in 1..self.plan.reactors {
+            let after = (rng.below(2) == 0).then(|| Nanos(rng.below(20_000_000)));
+            let pool = pool.clone();
+            places.spawn(place, async move {
+                let worker = pool.join();
+                if let Some(after) = after {
+                    clock::sleep(after, Stage::Queue).await;
+                    worker.leave().await;
+                }
+            });
+        }
+        pool
+    }
+
     /// Opens the drive and works on it.
     fn work(
         &self,
         mount: &Rc<Mount>,
         mut life: Life,
         places: Places,
+        pool: Arc<WorkPool>,
     ) -> impl Future<Output = ()> + use<> {
         let (hosts, disk, mount) = (self.hosts.clone(), self.disk.clone(), mount.clone());
         let DiskPlan { options, reactors, .. } = self.plan;
         async move {
-            let drive = match DiskDrive::open(disk.clone(), options).await {
+            let drive = match DiskDrive::open_among(pool, disk.clone(), options).await {
                 Ok(drive) => drive,
                 Err(error) => {
                     trace::event(format_args!("it does not open: {error}"));
