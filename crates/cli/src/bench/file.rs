@@ -4,7 +4,7 @@ use super::foreign;
 use super::long_polls;
 use super::outside::{self, Asked, More};
 use super::plan::{self, Place};
-use super::spread;
+use super::spread::{self, Crew};
 use crate::args::BenchArgs;
 use crate::drive;
 use crate::number::{grouped, seconds};
@@ -80,7 +80,9 @@ pub(super) fn run(args: &BenchArgs) -> Result<Output, Failure> {
             let said = |error| drive::failure(&path, &file, &error);
             clock::name_task("open");
             let options = DiskOptions { reactors: reactors.into(), ..options };
-            let opened = DiskDrive::open(file.clone(), options).await.map_err(said)?;
+            let crew = Crew::start(others)?;
+            let opened = DiskDrive::open_among(crew.pool(), file.clone(), options).await;
+            let opened = opened.map_err(said)?;
             clock::name_task("load");
             check_room(&plan, &opened)?;
             if !args.overwrite {
@@ -92,8 +94,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<Output, Failure> {
             }
             let before = Cell::new(None);
             let begin = || before.set(Some(Usage::of(&file, &opened)));
-            let (measured, crew) =
-                spread::measure(args, &plan, opened.controller(), others, begin).await?;
+            let measured = spread::measure(args, &plan, opened.controller(), &crew, begin).await?;
             let before = before.take().expect("it has begun");
             let mut figures = Figures::new(options, &before, &Usage::of(&file, &opened), &opened);
             figures.long_polls = long_polls::of(remotes);

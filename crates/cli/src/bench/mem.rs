@@ -3,7 +3,7 @@
 use super::long_polls;
 use super::outside::{self, Asked, More};
 use super::plan::{self, Place};
-use super::spread;
+use super::spread::{self, Crew};
 use crate::args::BenchArgs;
 use crate::drive;
 use crate::memory;
@@ -72,11 +72,12 @@ pub(super) fn run(args: &BenchArgs) -> Result<Output, Failure> {
         let broken = |error: engine::Error| Failure::Broken(error.to_string());
         clock::name_task("load");
         let (kind, seed) = (MemoryKind::Kv, args.measure.seed);
-        let drive = MemoryDrive::format(kind, size_bytes, reactors.into(), seed).await;
+        let crew = Crew::start(others)?;
+        let drive =
+            MemoryDrive::format_among(crew.pool(), kind, size_bytes, reactors.into(), seed).await;
         let drive = drive.map_err(broken)?;
         check_room(&plan, size_bytes)?;
-        let (measured, crew) =
-            spread::measure(args, &plan, drive.controller(), others, || {}).await?;
+        let measured = spread::measure(args, &plan, drive.controller(), &crew, || {}).await?;
         let long_polls = long_polls::of(remotes);
         drive.kv().expect("it has pairs").flush().await.map_err(broken)?;
         crew.end()?;

@@ -7,6 +7,7 @@ use base::Nanos;
 use base::limits::KEY_BYTES_INLINE;
 use clock::{Rank, Stage, Stages, TaskId};
 use controller::{Completion, Controller, Queue, Submission};
+use engine::WorkPool;
 use reactor::{Peer, Reactor, Remote, RingError, stopped};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -22,6 +23,8 @@ const TASKS: usize = 1_024;
 /// The other reactors, each on its own thread. Dropping this ends them.
 #[derive(Default)]
 pub(super) struct Crew {
+    board: Arc<Board>,
+    pool: Arc<WorkPool>,
     remotes: Vec<Remote>,
     threads: Vec<JoinHandle<Result<(), RingError>>>,
 }
@@ -43,22 +46,20 @@ pub(super) fn check_keys(plan: &Plan) -> Result<(), Failure> {
     )))
 }
 
-/// Measures `plan` on `drive`, whose commands this reactor and `others` execute, and returns the
-/// others too. `begin` is called once the keys that the plan reads are stored.
+/// Measures `plan` on `drive`, whose commands this reactor and those of `crew` execute. `begin` is
+/// called once the keys that the plan reads are stored.
 pub(super) async fn measure(
     args: &BenchArgs,
     plan: &Plan,
     drive: &Arc<Controller>,
-    others: Vec<(Peer, Remote)>,
+    crew: &Crew,
     begin: impl FnOnce(),
-) -> Result<(Measured, Crew), Failure> {
-    if others.is_empty() {
-        let measured = outside::measure(args, plan, &drive.queue_pair(), || None, begin).await?;
-        return Ok((measured, Crew::default()));
+) -> Result<Measured, Failure> {
+    if crew.threads.is_empty() {
+        return outside::measure(args, plan, &drive.queue_pair(), || None, begin).await;
     }
-    let (queue, crew) = Spread::new(drive, others)?;
-    let measured = outside::measure(args, plan, &queue, || None, begin).await?;
-    Ok((measured, crew))
+    let queue = Spread::new(drive, crew);
+    outside::measure(args, plan, &queue, || None, begin).await
 }
 
 /// State that all reactors share.
@@ -67,6 +68,10 @@ struct Board(Mutex<Posted>);
 
 #[derive(Default)]
 struct Posted {
+    /// The drive, once the host has opened it.
+    drive: Option<Arc<Controller>>,
+    /// Tasks of reactors that wait for the drive.
+    starters: Vec<TaskId>,
     commands: VecDeque<(u64, Submission)>,
     /// By reactor: tasks that wait for a command.
     idle: Vec<Vec<TaskId>>,
@@ -96,31 +101,49 @@ struct Asked {
 }
 
 impl Spread {
-    /// Returns a queue to `drive`. This reactor and `others` execute its commands.
-    fn new(drive: &Arc<Controller>, others: Vec<(Peer, Remote)>) -> Result<(Self, Crew), Failure> {
-        let board = Arc::new(Board::default());
-        board.posted().idle.resize_with(others.len() + 1, Vec::new);
-        let mut crew = Crew::default();
+    /// Returns a queue to `drive`. This reactor and those of `crew` execute its commands.
+    fn new(drive: &Arc<Controller>, crew: &Crew) -> Self {
+        let board = crew.board.clone();
+        {
+            let mut posted = board.posted();
+            posted.idle.resize_with(crew.threads.len() + 1, Vec::new);
+            posted.drive = Some(drive.clone());
+            posted.starters.drain(..).for_each(clock::wake);
+        }
+        start(&board, drive);
+        Self { board, asked: Rc::default() }
+    }
+}
+
+impl Crew {
+    /// Starts the reactors. They do work of the drive's pool, and execute commands once there is a
+    /// [`Spread`].
+    pub(super) fn start(others: Vec<(Peer, Remote)>) -> Result<Self, Failure> {
+        let mut crew = Self::default();
         for (peer, remote) in others {
-            let (board, drive) = (board.clone(), drive.clone());
+            let (board, pool) = (crew.board.clone(), crew.pool.clone());
             let thread = Builder::new().name(format!("kvasir-{}", peer.number()));
             crew.remotes.push(remote.clone());
             let spawned = thread.spawn(move || {
                 let work = async {
-                    start(&board, &drive);
+                    let worker = pool.join();
+                    clock::spawn(start_when_open(board));
                     stopped().await;
+                    worker.leave().await;
                 };
                 Reactor::among(peer, None).serve(&remote, work).map(drop)
             });
             let broken = |error: io::Error| Failure::Broken(format!("no thread starts: {error}"));
             crew.threads.push(spawned.map_err(broken)?);
         }
-        start(&board, drive);
-        Ok((Self { board, asked: Rc::default() }, crew))
+        Ok(crew)
     }
-}
 
-impl Crew {
+    /// Returns the pool whose work the reactors do.
+    pub(super) fn pool(&self) -> Arc<WorkPool> {
+        self.pool.clone()
+    }
+
     /// Ends the reactors. The host must have no more commands, and the drive must be closed.
     pub(super) fn end(mut self) -> Result<(), Failure> {
         self.remotes.iter().for_each(Remote::stop);
@@ -146,6 +169,21 @@ impl Drop for Crew {
             let _ = thread.join();
         }
     }
+}
+
+/// Waits for the drive, and starts to execute its commands.
+async fn start_when_open(board: Arc<Board>) {
+    let drive = loop {
+        {
+            let mut posted = board.posted();
+            if let Some(drive) = &posted.drive {
+                break drive.clone();
+            }
+            posted.starters.push(clock::current());
+        }
+        clock::park(Rank::Free, Stage::Queue).await;
+    };
+    start(&board, &drive);
 }
 
 /// Starts tasks in this reactor that execute commands of the board.
