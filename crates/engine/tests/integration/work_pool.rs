@@ -44,8 +44,8 @@ fn do_among(reactors: usize, seed: u64, leaves: bool) -> Vec<(u32, u64)> {
             let worker = pool.join();
             if leaves {
                 clock::sleep(after, Stage::Queue).await;
-                worker.leave().await;
                 let had = begun_by(&begun, clock::reactor_id());
+                worker.leave().await;
                 clock::sleep(Nanos(10_000), Stage::Queue).await;
                 assert_eq!(begun_by(&begun, clock::reactor_id()), had, "it has left");
             }
