@@ -122,6 +122,10 @@ impl Counters {
         self.by_reactor.count(|work| &work.victims, 1);
     }
 
+    pub(crate) fn count_entered(&self, records: usize) {
+        self.by_reactor.count(|work| &work.records_entered, records as u64);
+    }
+
     pub(crate) fn count_moved(&self) {
         self.by_reactor.count(|work| &work.records_moved, 1);
     }

@@ -16,6 +16,7 @@ use clock::{Order, Section};
 use entries::Entries;
 use headers::Headers;
 use latches::Latches;
+use std::ops::Range;
 use values::{CacheCounts, Values};
 
 /// All lanes of a store, by the highest bits of keys' hashes.
@@ -107,6 +108,15 @@ impl Lanes {
     #[track_caller]
     pub(crate) fn lock_each(&self) -> Locked<'_> {
         Locked(Section::all(Order::Lane, &self.lanes))
+    }
+
+    /// Locks a range of the lanes, by their numbers.
+    #[track_caller]
+    pub(crate) fn lock_range(&self, numbers: Range<usize>) -> Locked<'_> {
+        if numbers.len() == LANES {
+            return self.lock_each();
+        }
+        Locked(Section::of(Order::Lane, &self.lanes, numbers))
     }
 
     /// Locks the lanes of keys with these hashes.

@@ -34,6 +34,7 @@
 //! | a checkpoint | `recover/checkpoint`, `index/tables`, `index/survivors` |
 //! | work of several reactors | `work_pool` |
 //! | opening | `recover/open`, `format/summary`, `recover/torn`, `recover/rebuild` |
+//! | its records in the index | `recover/sort`, `recover/enter` |
 //! | damage and power loss | `format/mend`, `recover/repair`, `recover/power` |
 //! | checking | `check/verify`, `check/scrub`, `check/scrubber`, `check/inspect` |
 //!

@@ -9,4 +9,5 @@ pub(crate) mod power;
 pub(crate) mod rebuild;
 pub(crate) mod repair;
 pub(crate) mod saved;
+pub(crate) mod sort;
 pub(crate) mod torn;

@@ -14,6 +14,8 @@ pub struct ReactorWork {
     pub victims: u64,
     /// Records that it moved to clean extents.
     pub records_moved: u64,
+    /// Records that it compared with what the index has of their keys, when the store was opened.
+    pub records_entered: u64,
 }
 
 /// The counters behind [`ReactorWork`]. Each reactor that uses the store has a slot of its own, so
@@ -39,6 +41,7 @@ pub(super) struct Work {
     pub(super) host_bytes: AtomicU64,
     pub(super) victims: AtomicU64,
     pub(super) records_moved: AtomicU64,
+    pub(super) records_entered: AtomicU64,
 }
 
 impl ByReactor {
@@ -75,19 +78,20 @@ impl ByReactor {
     /// Returns the work of all, with no number of a reactor.
     pub(super) fn sum(&self) -> ReactorWork {
         self.slots.iter().fold(self.others.read(0), |sum, slot| {
-            let ReactorWork { host_bytes, victims, records_moved, .. } = slot.work.read(0);
+            let work = slot.work.read(0);
             ReactorWork {
                 reactor_id: 0,
-                host_bytes: sum.host_bytes + host_bytes,
-                victims: sum.victims + victims,
-                records_moved: sum.records_moved + records_moved,
+                host_bytes: sum.host_bytes + work.host_bytes,
+                victims: sum.victims + work.victims,
+                records_moved: sum.records_moved + work.records_moved,
+                records_entered: sum.records_entered + work.records_entered,
             }
         })
     }
 
     /// Continues counting from `counts`, which are of no reactor.
     pub(super) fn restore(&self, counts: &Counts) {
-        let Work { host_bytes, victims, records_moved } = &self.others;
+        let Work { host_bytes, victims, records_moved, .. } = &self.others;
         host_bytes.store(counts.host_bytes, Ordering::Relaxed);
         victims.store(counts.victims, Ordering::Relaxed);
         records_moved.store(counts.records_moved, Ordering::Relaxed);
@@ -123,6 +127,7 @@ impl Work {
             host_bytes: read(&self.host_bytes),
             victims: read(&self.victims),
             records_moved: read(&self.records_moved),
+            records_entered: read(&self.records_entered),
         }
     }
 }

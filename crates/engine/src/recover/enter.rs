@@ -4,12 +4,11 @@
 use crate::error::Error;
 use crate::format::address::Address;
 use crate::format::record::{HeaderFields, Kind};
-use crate::hashed_key::HashedKey;
+use crate::hashed_key::{HashedKey, lane_of};
 use crate::lane::Lane;
-use crate::log::{CountedValue, OnItsWay, State};
+use crate::log::{CountedValue, OnItsWay, Part, State};
 use crate::read::look_up::{Found, Known, first_known};
 use crate::recover::listing::Record;
-use crate::recover::open::Scan;
 use crate::sabotage::Sabotage;
 use crate::store::Store;
 use base::limits::LANES;
@@ -17,49 +16,67 @@ use media::{ExtentId, Stream};
 use smallvec::SmallVec;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
-/// Records that are entered in one stretch: as many as there are lanes, all of which it locks. So a
-/// record takes about one lock.
-const PIECE: usize = LANES;
+/// Records that are entered in one stretch: as many as there are lanes, all of which it may lock.
+/// So a record takes about one lock.
+pub(crate) const PIECE: usize = LANES;
 
 /// Number of records ahead for which the processor prefetches what is known of their keys.
 pub(crate) const ENTRIES_AHEAD: usize = 16;
 
+/// An equal share of the lanes. Records of different shares can be entered at the same time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LaneShare {
+    number: usize,
+    /// The number of shares, a power of two of at most [`LANES`].
+    shares: usize,
+}
+
+impl LaneShare {
+    /// Returns all of so many shares.
+    pub(crate) fn all(shares: usize) -> impl Iterator<Item = Self> {
+        assert!(LANES.is_multiple_of(shares), "the lanes are shared equally");
+        (0..shares).map(move |number| Self { number, shares })
+    }
+
+    /// Returns the share of keys with this hash among so many.
+    pub(crate) const fn number_of(hash: u64, shares: usize) -> usize {
+        lane_of(hash) * shares / LANES
+    }
+
+    fn lanes(self) -> Range<usize> {
+        let lanes = LANES / self.shares;
+        self.number * lanes..(self.number + 1) * lanes
+    }
+}
+
 impl Store {
-    /// Enters the records of an extent into the index.
+    /// Enters records into the index, all of whose keys are of the lanes in a share.
     pub(super) async fn take_records(
         self: &Arc<Self>,
-        extent: ExtentId,
+        share: LaneShare,
         records: Vec<Record>,
-        scan: &mut Scan,
+        by_checkpoint: bool,
     ) -> Result<(), Error> {
-        for piece in records.chunks(PIECE) {
-            {
-                let mut state = self.log.whole();
-                let extent = state.extents.get(extent);
-                for record in piece {
-                    scan.note(record);
-                    extent.note_expiry(record.header.expires);
-                }
-            }
-            clock::give_way().await;
-        }
-        let unknown = if self.keeps_tables { records } else { self.take_known(records).await };
-        self.take_unknown(unknown, scan.is_after_checkpoint).await
+        self.counters.count_entered(records.len());
+        let keeps_tables = self.keeps_tables;
+        let unknown = if keeps_tables { records } else { self.take_known(share, records).await };
+        self.take_unknown(unknown, by_checkpoint).await
     }
 
     /// Enters the records for which nothing has to be read, and returns the others. Once it returns
     /// a record of a key, it returns all later ones of that key too.
-    async fn take_known(&self, records: Vec<Record>) -> Vec<Record> {
+    async fn take_known(&self, share: LaneShare, records: Vec<Record>) -> Vec<Record> {
         let mut is_entered = Vec::with_capacity(records.len());
         let mut unknown = BTreeSet::new();
         for piece in records.chunks(PIECE) {
             {
                 let keys = piece.iter().map(|record| HashedKey::new(&record.header.key));
                 let keys: SmallVec<[HashedKey<'_>; PIECE]> = keys.collect();
-                let mut lanes = self.lanes.lock_each();
-                let mut state = self.log.whole();
+                let mut lanes = self.lanes.lock_range(share.lanes());
+                let mut writing = self.log.writing();
                 for (record, key) in piece.iter().zip(&keys) {
                     let lane = lanes.of(key.hash);
                     self.index.prefetch(lane, record.header.table, *key);
@@ -73,7 +90,7 @@ impl Store {
                     match known {
                         Known::Is(found) if is_known => {
                             let found = found.map(|found| (found.address, found.header));
-                            self.weigh(lane, &mut state, record, key, found);
+                            self.weigh(lane, &mut writing.part(), record, key, found);
                         }
                         _ => drop(unknown.insert(key.hash)),
                     }
@@ -146,7 +163,7 @@ impl Store {
         let mut lanes = self.lanes.lock(key.hash);
         let lane = lanes.of(key.hash);
         match known {
-            Ok(known) => self.weigh(lane, &mut self.log.whole(), record, key, known),
+            Ok(known) => self.weigh(lane, &mut self.log.writing().part(), record, key, known),
             // A damaged record of this key, or of one that looks like it. Another way of opening,
             // where there is one, can tell which is newer; else the damaged one stays in the index,
             // where reading it tells. A tombstone may be needed all the same.
@@ -156,7 +173,7 @@ impl Store {
                     return Err(Error::Unrecovered);
                 }
                 if header.kind == Kind::Tombstone {
-                    self.add(lane, &mut self.log.whole(), record, key);
+                    self.add(lane, &mut self.log.writing().part(), record, key);
                 }
             }
             Err(error) => return Err(error),
@@ -205,63 +222,67 @@ impl Store {
     fn weigh(
         &self,
         lane: &mut Lane,
-        state: &mut State,
+        part: &mut Part<'_, '_>,
         record: &Record,
         key: HashedKey<'_>,
         known: Option<(Address, HeaderFields)>,
     ) {
-        let Some((at, known)) = known else { return self.add(lane, state, record, key) };
+        let Some((at, known)) = known else { return self.add(lane, part, record, key) };
         let header = &record.header;
         // A record that the checkpoint knows may be found again.
-        let is_newer = self.is_newer(state, record, at, &known);
+        let is_newer = self.is_newer(part, record, at, &known);
         if header.sequence == known.sequence && record.address != at {
-            self.note_left_out(state, if is_newer { at } else { record.address });
+            self.note_left_out(part, if is_newer { at } else { record.address });
         }
         if !is_newer {
             return;
         }
         self.index.replace(lane, header.table, key, at, record.address);
         lane.headers.note(key.hash, Some(at), record.address, &header.borrowed());
-        state.copies.end_deleting(at);
+        if known.kind == Kind::Tombstone {
+            part.shared.get().copies.end_deleting(at);
+        }
         if known.kind.is_value() {
             let (extent, table) = (self.log.page_id(at).extent, header.table);
             let bytes = self.log.layout.footprint(known.len, known.value_len);
             let (key_len, expires) = (header.key.as_bytes().len(), known.expires);
-            state.uncount_value(CountedValue { extent, at, table, key_len, bytes, expires });
+            part.uncount_value(CountedValue { extent, at, table, key_len, bytes, expires });
         }
-        self.count_entry(state, record);
+        self.count_entry(part, record);
     }
 
-    fn add(&self, lane: &mut Lane, state: &mut State, record: &Record, key: HashedKey<'_>) {
+    fn add(&self, lane: &mut Lane, part: &mut Part<'_, '_>, record: &Record, key: HashedKey<'_>) {
         let header = &record.header;
         self.index.insert(lane, header.table, key, record.address);
         lane.headers.note(key.hash, None, record.address, &header.borrowed());
-        self.count_entry(state, record);
+        self.count_entry(part, record);
     }
 
     /// Counts a record that the index now points to.
-    fn count_entry(&self, state: &mut State, record: &Record) {
+    fn count_entry(&self, part: &mut Part<'_, '_>, record: &Record) {
         let header = &record.header;
         let extent = self.log.page_id(record.address).extent;
         if header.kind.is_value() {
-            state.count_value(record.counted(extent));
+            part.count_value(record.counted(extent));
         }
         if header.kind == Kind::Tombstone {
-            state.copies.begin_deleting(record.address, header.table, header.key.clone());
+            let copies = &mut part.shared.get().copies;
+            copies.begin_deleting(record.address, header.table, header.key.clone());
         }
     }
 
     /// Notes a record to which the index does not point, though it has the same number as the copy
     /// or original to which it does.
-    fn note_left_out(&self, state: &mut State, record: Address) {
+    fn note_left_out(&self, part: &mut Part<'_, '_>, record: Address) {
         if self.keeps_tables {
-            state.extents.get(self.log.page_id(record).extent).left.insert(record);
+            let extents = &mut part.shared.get().extents;
+            extents.get(self.log.page_id(record).extent).left.insert(record);
         }
     }
 
     fn is_newer(
         &self,
-        state: &mut State,
+        part: &mut Part<'_, '_>,
         record: &Record,
         at: Address,
         known: &HeaderFields,
@@ -270,6 +291,7 @@ impl Store {
             return true;
         }
         record.header.sequence.cmp(&known.sequence).then_with(|| {
+            let state = part.shared.get();
             let mut rank = |address| state.originality(self.log.page_id(address).extent);
             rank(record.address).cmp(&rank(at))
         }) == Ordering::Greater

@@ -18,11 +18,12 @@ use crate::hashed_key::HashedKey;
 use crate::key_space::{KeySpaceId, KeySpaces, TableId};
 use crate::log::Log;
 use crate::recover::checkpoint::Image;
+use crate::recover::enter::LaneShare;
 use crate::recover::entered::Entered;
 use crate::recover::listing::Listing;
 use crate::recover::listing::Record;
 use crate::recover::listing::Replay;
-use crate::sabotage::Sabotage;
+use crate::recover::sort::Sorted;
 use crate::store::Store;
 use crate::work_pool::WorkPool;
 use base::{Key, Nanos};
@@ -91,8 +92,8 @@ pub(crate) struct Scan {
     /// The index has been filled from a checkpoint.
     pub(super) is_after_checkpoint: bool,
     records: u64,
-    summaries: u64,
-    lost_pages: u64,
+    pub(super) summaries: u64,
+    pub(super) lost_pages: u64,
     tables: BTreeSet<TableId>,
     spaces: BTreeSet<Key>,
     tombstones: Vec<(TableId, Key, Address)>,
@@ -111,6 +112,12 @@ pub(crate) struct Seen(BTreeMap<ExtentId, Listing>);
 impl Seen {
     pub(crate) fn keep(&mut self, extent: ExtentId, listing: Listing) {
         self.0.insert(extent, listing);
+    }
+
+    /// Takes the listings of these extents, if they are here.
+    pub(super) fn take(&mut self, replays: &[Replay]) -> Vec<(Replay, Option<Listing>)> {
+        let seen = replays.iter().map(|replay| (*replay, self.0.remove(&replay.extent)));
+        seen.collect()
     }
 }
 
@@ -210,6 +217,12 @@ impl Store {
         scan: &mut Scan,
     ) -> Result<(), Error> {
         for replays in all.chunks(self.listed_at_once()) {
+            // An index with tables makes lost pages again from the records entered so far: so they
+            // are entered in order.
+            if self.pool.tasks() > 1 && !self.keeps_tables {
+                self.replay_among_all(replays, &mut seen, scan).await?;
+                continue;
+            }
             let listings = self.list_extents(replays, &mut seen).await;
             for (replay, listing) in replays.iter().zip(listings) {
                 self.replay(*replay, listing, scan).await?;
@@ -259,17 +272,11 @@ impl Store {
     ) -> Vec<Listing> {
         let share = replays.len().div_ceil(self.pool.tasks()).max(1);
         let pieces = replays.chunks(share).map(|replays| {
-            let seen = replays.iter().map(|replay| (*replay, seen.0.remove(&replay.extent)));
-            let (store, seen) = (self.clone(), seen.collect::<Vec<_>>());
+            let (store, wanted) = (self.clone(), seen.take(replays));
             move || async move {
-                let lists = seen.into_iter().map(|(replay, seen)| {
+                let lists = wanted.into_iter().map(|(replay, seen)| {
                     let store = store.clone();
-                    async move {
-                        match seen {
-                            Some(listing) => listing,
-                            None => store.list_extent(replay).await,
-                        }
-                    }
+                    async move { store.list_unless(replay, seen).await }
                 });
                 clock::join_all(lists.collect()).await
             }
@@ -277,7 +284,15 @@ impl Store {
         self.pool.run(Stage::Queue, pieces.collect()).await.into_iter().flatten().collect()
     }
 
-    async fn list_extent(self: &Arc<Self>, replay: Replay) -> Listing {
+    /// Returns the records of an extent, which may have been `seen` already.
+    pub(super) async fn list_unless(
+        self: &Arc<Self>,
+        replay: Replay,
+        seen: Option<Listing>,
+    ) -> Listing {
+        if let Some(listing) = seen {
+            return listing;
+        }
         if self.log.layout.frames.is_none() {
             let pages = self.log.whole().extents.get(replay.extent).pages();
             if let Some(page) = pages.checked_sub(1) {
@@ -294,20 +309,11 @@ impl Store {
         listing: Listing,
         scan: &mut Scan,
     ) -> Result<(), Error> {
-        let Replay { extent, from } = replay;
-        let Listing { records, mut lost } = listing;
-        let has_summary = self.log.whole().extents.get(extent).summary().is_some();
-        scan.summaries += u64::from(has_summary);
-        lost.retain(|at| at.page >= from);
-        scan.lost_pages += lost.len() as u64;
-        self.tables.while_opening(|entered| entered.begin(extent, &lost));
-        let records = self.written_records(extent, records).await;
-        let is_new = |record: &Record| {
-            self.log.page_id(record.address).page >= from
-                && !(record.header.kind == Kind::Tombstone && Sabotage::NoTombstones.is_on())
-        };
-        let records = records.into_iter().filter(is_new).collect();
-        self.take_records(extent, records, scan).await?;
+        let Sorted { scan: found, shares, .. } = self.sort(replay, listing, 1).await;
+        scan.add(found);
+        for (share, records) in LaneShare::all(1).zip(shares) {
+            self.take_records(share, records, scan.is_after_checkpoint).await?;
+        }
         self.tables.while_opening(Entered::end);
         Ok(())
     }
@@ -397,6 +403,16 @@ impl Scan {
         self.tables.extend(values.map(|(table, _)| *table));
         self.known_tombstones = image.deleting;
         self.known_tombstones.extend(image.deleted);
+    }
+
+    /// Adds what was found in an extent.
+    pub(super) fn add(&mut self, found: Self) {
+        self.records += found.records;
+        self.summaries += found.summaries;
+        self.lost_pages += found.lost_pages;
+        self.tables.extend(found.tables);
+        self.spaces.extend(found.spaces);
+        self.tombstones.extend(found.tombstones);
     }
 
     pub(super) fn note(&mut self, record: &Record) {

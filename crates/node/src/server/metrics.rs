@@ -114,6 +114,9 @@ const OF_REACTOR: &[Figure<ReactorStatus>] = &[
     ("reactor_moved_records_total", Kind::Counter, "Records moved to clean extents", |it| {
         number(it.records_moved)
     }),
+    ("reactor_entered_records_total", Kind::Counter, "Records entered at openings", |it| {
+        number(it.records_entered)
+    }),
     ("reactor_lock_waits_total", Kind::Counter, "Locks that another reactor held", |it| {
         number(it.lock_waits)
     }),

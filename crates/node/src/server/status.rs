@@ -268,6 +268,9 @@ pub struct ReactorStatus {
     /// Records that it moved to clean extents.
     #[serde(default)]
     pub records_moved: u64,
+    /// Records of a drive that it compared with the index, when the drive was opened.
+    #[serde(default)]
+    pub records_entered: u64,
     /// Locks that it found taken by another reactor.
     #[serde(default)]
     pub lock_waits: u64,

@@ -50,6 +50,7 @@ struct Done {
     bytes_stored: u64,
     extents_cleaned: u64,
     records_moved: u64,
+    records_entered: u64,
 }
 
 /// Returns what each reactor did.
@@ -70,6 +71,7 @@ fn done(censuses: &[ReactorCounters]) -> Vec<Done> {
             done.bytes_stored += work.host_bytes;
             done.extents_cleaned += work.victims;
             done.records_moved += work.records_moved;
+            done.records_entered += work.records_entered;
         }
         for (&number, &commands) in &device.redis_by_reactor {
             all[place(number)].redis_commands += commands;
@@ -147,6 +149,7 @@ fn reactor_status(census: &ReactorCounters, remote: &Remote, done: Done) -> Reac
         bytes_stored: done.bytes_stored,
         extents_cleaned: done.extents_cleaned,
         records_moved: done.records_moved,
+        records_entered: done.records_entered,
         lock_waits: census.lock_waits.count,
         lock_wait_ns: census.lock_waits.time.0,
         redis_clients: census.redis_clients,
@@ -166,6 +169,7 @@ mod tests {
             host_bytes: bytes,
             victims: bytes + 1,
             records_moved: bytes + 2,
+            records_entered: bytes + 4,
         };
         let device = DeviceCensus {
             place: 0,
@@ -185,9 +189,9 @@ mod tests {
         ReactorCounters { devices: vec![device], ..ReactorCounters::default() }
     }
 
-    fn figures(done: &Done) -> [u64; 4] {
+    fn figures(done: &Done) -> [u64; 5] {
         let Done { bytes_stored, extents_cleaned, records_moved, redis_commands, .. } = *done;
-        [bytes_stored, extents_cleaned, records_moved, redis_commands]
+        [bytes_stored, extents_cleaned, records_moved, redis_commands, done.records_entered]
     }
 
     #[test]
@@ -196,13 +200,14 @@ mod tests {
         let second = census(true, &[(1, 200), (2, 300)]);
         let all = done(&[first, second, ReactorCounters::default()]);
         let all: Vec<_> = all.iter().map(figures).collect();
-        assert_eq!(all, [[10, 11, 12, 13], [200, 201, 202, 203], [330, 332, 334, 336]]);
+        let expected = [[10, 11, 12, 13, 14], [200, 201, 202, 203, 204], [330, 332, 334, 336, 338]];
+        assert_eq!(all, expected);
     }
 
     #[test]
     fn work_on_a_device_that_is_not_shared_is_that_of_its_reactor() {
         let all = done(&[census(false, &[(0, 10)]), census(false, &[(0, 20)])]);
         let all: Vec<_> = all.iter().map(figures).collect();
-        assert_eq!(all, [[10, 11, 12, 13], [20, 21, 22, 23]]);
+        assert_eq!(all, [[10, 11, 12, 13, 14], [20, 21, 22, 23, 24]]);
     }
 }
