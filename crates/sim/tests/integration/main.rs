@@ -4,5 +4,6 @@ mod determinism;
 mod disk_store;
 mod drive;
 mod model;
+mod opening;
 mod scenarios;
 mod threads;
