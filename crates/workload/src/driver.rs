@@ -281,8 +281,10 @@ async fn closed_loop(
 const COMPLETIONS_A_TURN: u64 = 8;
 
 /// Late operations submitted in sequence before the device gets a turn. The device may run on this
-/// processor, so it would starve if submitting took longer than the rate allows.
-const LATE_IN_A_ROW: u32 = 64;
+/// processor, so it would starve if submitting took longer than the rate allows. Its cleaner works
+/// in pieces of less than 50 us, and gives way between them also while stores wait for it. So the
+/// load must not take much longer.
+const LATE_IN_A_ROW: u32 = 4;
 
 /// When operations are due, and the most outstanding ones.
 #[derive(Clone, Copy)]
