@@ -11,7 +11,7 @@
 
 use crate::ack::Ack;
 use crate::clean::expiry::has_expired;
-use crate::clean::turn::Turn;
+use crate::clean::turn::{SHARE_OF_A_TURN, Turn};
 use crate::format::address::{Address, PageNumber};
 use crate::format::mend::readable;
 use crate::format::page_view::PageView;
@@ -116,25 +116,26 @@ impl Store {
     /// Points the index entries of all copied records to the copies; false when some copies did not
     /// land. Where entries come from the medium many are moved side by side, in the order of
     /// hashes, so that those of a table page follow each other.
-    async fn repoint_all(self: &Arc<Self>, mut moved: Vec<Moved>) -> bool {
+    async fn repoint_all(self: &Arc<Self>, moved: Vec<Vec<Moved>>) -> bool {
         if !self.keeps_tables {
             return self.clone().repoint_some(moved).await;
         }
+        let mut moved: Vec<Moved> = moved.into_iter().flatten().collect();
         moved.sort_by_cached_key(|moved| moved.record.header.key.hash());
         let share = moved.len().div_ceil(self.log.shape.parallelism as usize).max(1);
         let mut work = Vec::new();
         while !moved.is_empty() {
             let rest = moved.split_off(share.min(moved.len()));
-            work.push(self.clone().repoint_some(std::mem::replace(&mut moved, rest)));
+            work.push(self.clone().repoint_some(vec![std::mem::replace(&mut moved, rest)]));
         }
         clock::join_all(work).await.into_iter().all(|landed| landed)
     }
 
-    async fn repoint_some(self: Arc<Self>, moved: Vec<Moved>) -> bool {
+    async fn repoint_some(self: Arc<Self>, moved: Vec<Vec<Moved>>) -> bool {
         let mut landed = true;
         let mut turn = Turn::default();
-        for moved in moved {
-            turn.took(1, self.is_room_awaited()).await;
+        for moved in moved.into_iter().flatten() {
+            turn.took(1).await;
             if durable(&moved.copy.pages).await.is_ok() {
                 self.repoint(moved).await;
             } else {
@@ -166,7 +167,12 @@ impl Store {
         let Replay { extent: id, from } = replay;
         let listing = self.log.whole().extents.get(id).listing.clone();
         if let Some(listing) = listing {
-            return (listing.records.clone(), listing.lost.len() as u64);
+            let mut records = Vec::with_capacity(listing.records.len());
+            for some in listing.records.chunks(SHARE_OF_A_TURN) {
+                records.extend_from_slice(some);
+                clock::give_way().await;
+            }
+            return (records, listing.lost.len() as u64);
         }
         if let Some(records) = self.summary_of(id, class).await {
             return (records, 0);
@@ -181,7 +187,12 @@ impl Store {
             .collect();
         let pages = clock::join_all(reads).await;
         let lost = pages.iter().filter(|records| records.is_none()).count();
-        (pages.into_iter().flatten().flatten().collect(), lost as u64)
+        let (mut records, mut turn) = (Vec::new(), Turn::default());
+        for mut of_page in pages.into_iter().flatten() {
+            turn.took(of_page.len()).await;
+            records.append(&mut of_page);
+        }
+        (records, lost as u64)
     }
 
     /// Returns the records of an extent from its summary, if it has a whole one.
@@ -190,9 +201,7 @@ impl Store {
         id: ExtentId,
         class: Class,
     ) -> Option<Vec<Record>> {
-        self.log
-            .listed_in_turns(id, &self.summary_bytes_of(id, class).await?, self.is_room_awaited())
-            .await
+        self.log.listed_in_turns(id, &self.summary_bytes_of(id, class).await?).await
     }
 
     /// Returns the summary of an extent, if it has one and all of its pages can be read.
@@ -226,9 +235,7 @@ impl Store {
         let mut summary = Vec::with_capacity(bytes);
         for page in pages {
             PageView::new(self.log.layout, &page)?.read_summary(&mut summary)?;
-            if !self.is_room_awaited() {
-                clock::give_way().await;
-            }
+            clock::give_way().await;
         }
         Some(summary)
     }
@@ -267,13 +274,14 @@ impl Store {
     }
 
     /// Copies the live ones of `records`, several pages side by side, until there is no room.
+    /// Returns the copies in lists, as they were made: one list of all would be long to make.
     async fn copy_live(
         self: &Arc<Self>,
         victim: ExtentId,
         records: Vec<Record>,
-    ) -> (Vec<Moved>, Result<Copied, NoRoom>) {
+    ) -> (Vec<Vec<Moved>>, Result<Copied, NoRoom>) {
         let oldest = self.oldest_epoch_but(victim);
-        let records = Rc::new(RefCell::new(VecDeque::from(records)));
+        let records = Rc::new(RefCell::new(by_pages(records).await));
         let workers: Vec<_> = (0..self.log.copiers())
             .map(|_| {
                 let (store, records) = (self.clone(), records.clone());
@@ -314,14 +322,14 @@ impl Store {
         self: &Arc<Self>,
         pages: Vec<Vec<Record>>,
         oldest: u64,
-        moved: &mut Vec<Moved>,
+        moved: &mut Vec<Vec<Moved>>,
     ) -> Result<Copied, NoRoom> {
         let mut kept = Vec::with_capacity(pages.len());
         let mut turn = Turn::default();
         for records in pages {
             let mut of_page = Vec::new();
             for record in records {
-                turn.took(1, self.is_room_awaited()).await;
+                turn.took(1).await;
                 if let Some(kind) = self.kept_as(&record, oldest).await {
                     of_page.push((record, kind));
                 }
@@ -335,6 +343,8 @@ impl Store {
                 Some(Ok(page)) => Some(page),
                 Some(Err(_)) => return Ok(Copied::Readable),
             };
+            moved.push(Vec::with_capacity(records.len()));
+            let moved = moved.last_mut().expect("a list was added");
             self.copy_records(records, page.as_ref(), moved, &mut turn).await?;
         }
         Ok(Copied::All)
@@ -378,8 +388,8 @@ impl Store {
         turn: &mut Turn,
     ) -> Result<(), NoRoom> {
         for (record, kind) in records {
-            turn.took(1, self.is_room_awaited()).await;
             let len = self.log.moved_part(&record, kind);
+            turn.took_bytes(1, record.header.value_len).await;
             let part = page.filter(|_| len > 0);
             let part = part.and_then(|page| page.data_at(record.value_start, len));
             let value = match (part, len) {
@@ -552,6 +562,20 @@ impl Store {
     }
 }
 
+/// Returns records of an extent, which are in order, by their pages.
+async fn by_pages(records: Vec<Record>) -> VecDeque<Vec<Record>> {
+    let mut pages: VecDeque<Vec<Record>> = VecDeque::new();
+    let mut turn = Turn::default();
+    for record in records {
+        match pages.back_mut() {
+            Some(page) if page[0].address.page() == record.address.page() => page.push(record),
+            _ => pages.push_back(vec![record]),
+        }
+        turn.took(1).await;
+    }
+    pages
+}
+
 impl Log {
     /// A step of `Store::forget_unread`. `None` while `victim` has readers: the last one wakes the
     /// current task.
@@ -580,18 +604,12 @@ impl Log {
 
     /// Takes the records of the pages that a task copies next: of one page, or of those that a
     /// disk reads together.
-    fn take_chunk(&self, records: &mut VecDeque<Record>) -> Vec<Vec<Record>> {
-        let number = |record: &Record| self.page_id(record.address).page;
-        let Some(first) = records.front().map(number) else { return Vec::new() };
+    fn take_chunk(&self, pages: &mut VecDeque<Vec<Record>>) -> Vec<Vec<Record>> {
+        let number = |page: &Vec<Record>| self.page_id(page[0].address).page;
+        let Some(first) = pages.front().map(number) else { return Vec::new() };
         let units = self.layout.frames.map_or(1, |frames| CHUNK_BYTES / frames.unit_bytes);
-        let mut pages: Vec<Vec<Record>> = Vec::new();
-        while let Some(record) = records.pop_front_if(|record| number(record) < first + units) {
-            match pages.last_mut() {
-                Some(page) if page[0].address.page() == record.address.page() => page.push(record),
-                _ => pages.push(vec![record]),
-            }
-        }
-        pages
+        let chunk = || pages.pop_front_if(|page| number(page) < first + units);
+        std::iter::from_fn(chunk).collect()
     }
 
     /// Returns the bytes of its value that cleaning needs of a record's own page.
@@ -631,22 +649,14 @@ impl Log {
         whole.then_some(records)
     }
 
-    /// As [`Self::listed`], but gives way to other tasks between pages, unless it `is_urgent`.
-    async fn listed_in_turns(
-        &self,
-        id: ExtentId,
-        summary: &[u8],
-        is_urgent: bool,
-    ) -> Option<Vec<Record>> {
-        if is_urgent {
-            return self.listed(id, summary);
-        }
+    /// As [`Self::listed`], but gives way to other tasks between pages.
+    async fn listed_in_turns(&self, id: ExtentId, summary: &[u8]) -> Option<Vec<Record>> {
         let mut records = Vec::with_capacity(summary.len() / header_len(1, None));
         let mut turn = Turn::default();
         for page in ListedPages::checked_in_turns(self.layout, summary).await? {
             let before = records.len();
             page.records(|listed| records.push(self.record(id, &listed)));
-            turn.took(records.len() - before, false).await;
+            turn.took(records.len() - before).await;
         }
         Some(records)
     }

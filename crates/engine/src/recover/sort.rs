@@ -116,7 +116,7 @@ impl Store {
         }
         let mut turn = Turn::default();
         for record in records {
-            turn.took(1, false).await;
+            turn.took(1).await;
             let share = LaneShare::number_of(record.header.key.hash(), shares);
             sorted.shares[share].push(record);
         }

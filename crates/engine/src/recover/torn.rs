@@ -50,7 +50,7 @@ impl Store {
         let together =
             |a: &Record, b: &Record| a.header.batch.has_after && b.header.batch.has_before;
         let mut is_written = Vec::with_capacity(records.len());
-        let mut turn = Turn::default();
+        let (mut turn, mut are_all_written) = (Turn::default(), true);
         for batch in records.chunk_by(together) {
             let start = is_written.len();
             let (first, last) = (page(&batch[0]), page(&batch[batch.len() - 1]));
@@ -64,13 +64,18 @@ impl Store {
                             !is_next(&pair[0], &pair[1]) && is_cut(page(&pair[0])..=page(&pair[1]))
                         }));
             is_written.resize(start + batch.len(), !is_torn);
-            turn.took(batch.len(), self.is_room_awaited()).await;
+            are_all_written &= !is_torn;
+            turn.took(batch.len()).await;
         }
-        if is_written.iter().all(|is_written| *is_written) {
+        if are_all_written {
             return records;
         }
-        let records = records.into_iter().zip(is_written);
-        records.filter_map(|(record, is_written)| is_written.then_some(record)).collect()
+        let mut whole = Vec::with_capacity(records.len());
+        for (record, is_written) in records.into_iter().zip(is_written) {
+            whole.extend(is_written.then_some(record));
+            turn.took(1).await;
+        }
+        whole
     }
 
     /// Returns false when a page of the record was never programmed.

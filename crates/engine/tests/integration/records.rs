@@ -11,5 +11,6 @@ mod lost;
 mod medium;
 mod refused;
 mod rig;
+mod turns;
 mod versions;
 mod victims;
