@@ -4,6 +4,7 @@ pub(crate) mod cleaner;
 pub(crate) mod cleaning;
 pub(crate) mod copy;
 pub(crate) mod count_expiring;
+mod dealing;
 pub(crate) mod expiring;
 pub(crate) mod expiry;
 pub(crate) mod turn;

@@ -28,19 +28,11 @@ use crate::write::pending::durable;
 use base::Buf;
 use clock::{Class, Rank, Stage};
 use media::{ExtentId, Page, PageId, Stream};
-use std::cell::RefCell;
-use std::collections::VecDeque;
-use std::rc::Rc;
 use std::sync::Arc;
 
-/// Where pages are frames: number of tasks that copy. A few of them keep a disk busy, and leave
-/// some of its time to hosts.
-const COPIERS: u32 = 4;
-const CHUNK_BYTES: u32 = 256 << 10;
-
-struct Moved {
-    record: Record,
-    copy: Appended,
+pub(super) struct Moved {
+    pub(super) record: Record,
+    pub(super) copy: Appended,
     /// The kind of the copy's record, and its bytes.
     kind: Kind,
     footprint: u64,
@@ -48,7 +40,7 @@ struct Moved {
 
 /// Which live records of a victim were copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Copied {
+pub(super) enum Copied {
     All,
     /// All but those on pages that the medium cannot read at present.
     Readable,
@@ -111,38 +103,6 @@ impl Store {
     /// read all the same, like firmware that keeps no count of each extent.
     fn has_nothing(&self, victim: ExtentId) -> bool {
         self.log.media.as_memory().is_some() && self.log.whole().extents.get(victim).is_dead()
-    }
-
-    /// Points the index entries of all copied records to the copies; false when some copies did not
-    /// land. Where entries come from the medium many are moved side by side, in the order of
-    /// hashes, so that those of a table page follow each other.
-    async fn repoint_all(self: &Arc<Self>, moved: Vec<Vec<Moved>>) -> bool {
-        if !self.keeps_tables {
-            return self.clone().repoint_some(moved).await;
-        }
-        let mut moved: Vec<Moved> = moved.into_iter().flatten().collect();
-        moved.sort_by_cached_key(|moved| moved.record.header.key.hash());
-        let share = moved.len().div_ceil(self.log.shape.parallelism as usize).max(1);
-        let mut work = Vec::new();
-        while !moved.is_empty() {
-            let rest = moved.split_off(share.min(moved.len()));
-            work.push(self.clone().repoint_some(vec![std::mem::replace(&mut moved, rest)]));
-        }
-        clock::join_all(work).await.into_iter().all(|landed| landed)
-    }
-
-    async fn repoint_some(self: Arc<Self>, moved: Vec<Vec<Moved>>) -> bool {
-        let mut landed = true;
-        let mut turn = Turn::default();
-        for moved in moved.into_iter().flatten() {
-            turn.took(1).await;
-            if durable(&moved.copy.pages).await.is_ok() {
-                self.repoint(moved).await;
-            } else {
-                landed = false;
-            }
-        }
-        landed
     }
 
     /// Waits for the last reader of `victim`, and takes it out of the log. False, and it stays in
@@ -273,44 +233,9 @@ impl Store {
         Some(view.headers(layout).map(|found| self.log.record(at.extent, &listed(found))).collect())
     }
 
-    /// Copies the live ones of `records`, several pages side by side, until there is no room.
-    /// Returns the copies in lists, as they were made: one list of all would be long to make.
-    async fn copy_live(
-        self: &Arc<Self>,
-        victim: ExtentId,
-        records: Vec<Record>,
-    ) -> (Vec<Vec<Moved>>, Result<Copied, NoRoom>) {
-        let oldest = self.oldest_epoch_but(victim);
-        let records = Rc::new(RefCell::new(by_pages(records).await));
-        let workers: Vec<_> = (0..self.log.copiers())
-            .map(|_| {
-                let (store, records) = (self.clone(), records.clone());
-                async move {
-                    let (mut moved, mut of_all) = (Vec::new(), Copied::All);
-                    loop {
-                        let chunk = store.log.take_chunk(&mut records.borrow_mut());
-                        if chunk.is_empty() {
-                            return (moved, Ok(of_all));
-                        }
-                        match store.copy_chunk(chunk, oldest, &mut moved).await {
-                            Ok(Copied::All) => {}
-                            Ok(Copied::Readable) => of_all = Copied::Readable,
-                            Err(NoRoom) => return (moved, Err(NoRoom)),
-                        }
-                    }
-                }
-            })
-            .collect();
-        let (moved, copied): (Vec<_>, Vec<_>) = clock::join_all(workers).await.into_iter().unzip();
-        let copied: Result<Vec<Copied>, NoRoom> = copied.into_iter().collect();
-        let of_all = copied
-            .map(|of| if of.contains(&Copied::Readable) { Copied::Readable } else { Copied::All });
-        (moved.into_iter().flatten().collect(), of_all)
-    }
-
     /// Returns the epoch of the oldest extent other than the victim, whose records all go at once.
     /// Extents that the medium could not erase count: the next opening finds them again.
-    fn oldest_epoch_but(&self, victim: ExtentId) -> u64 {
+    pub(super) fn oldest_epoch_but(&self, victim: ExtentId) -> u64 {
         let state = self.log.whole();
         let others = state.extents.iter().filter(|(id, _)| *id != victim);
         let others = others.map(|(_, extent)| extent.label.epoch);
@@ -318,7 +243,7 @@ impl Store {
         others.chain(erasing).min().unwrap_or(u64::MAX)
     }
 
-    async fn copy_chunk(
+    pub(super) async fn copy_chunk(
         self: &Arc<Self>,
         pages: Vec<Vec<Record>>,
         oldest: u64,
@@ -508,7 +433,7 @@ impl Store {
         }
     }
 
-    async fn repoint(&self, moved: Moved) {
+    pub(super) async fn repoint(&self, moved: Moved) {
         let header = &moved.record.header;
         if header.kind == Kind::Tombstone {
             return;
@@ -562,20 +487,6 @@ impl Store {
     }
 }
 
-/// Returns records of an extent, which are in order, by their pages.
-async fn by_pages(records: Vec<Record>) -> VecDeque<Vec<Record>> {
-    let mut pages: VecDeque<Vec<Record>> = VecDeque::new();
-    let mut turn = Turn::default();
-    for record in records {
-        match pages.back_mut() {
-            Some(page) if page[0].address.page() == record.address.page() => page.push(record),
-            _ => pages.push_back(vec![record]),
-        }
-        turn.took(1).await;
-    }
-    pages
-}
-
 impl Log {
     /// A step of `Store::forget_unread`. `None` while `victim` has readers: the last one wakes the
     /// current task.
@@ -592,24 +503,6 @@ impl Log {
             extent.give_back();
         }
         Some(is_unused)
-    }
-
-    /// Returns the number of tasks that copy a victim's live records.
-    fn copiers(&self) -> u32 {
-        match self.layout.frames {
-            Some(_) => COPIERS.min(self.shape.parallelism),
-            None => self.shape.parallelism,
-        }
-    }
-
-    /// Takes the records of the pages that a task copies next: of one page, or of those that a
-    /// disk reads together.
-    fn take_chunk(&self, pages: &mut VecDeque<Vec<Record>>) -> Vec<Vec<Record>> {
-        let number = |page: &Vec<Record>| self.page_id(page[0].address).page;
-        let Some(first) = pages.front().map(number) else { return Vec::new() };
-        let units = self.layout.frames.map_or(1, |frames| CHUNK_BYTES / frames.unit_bytes);
-        let chunk = || pages.pop_front_if(|page| number(page) < first + units);
-        std::iter::from_fn(chunk).collect()
     }
 
     /// Returns the bytes of its value that cleaning needs of a record's own page.

@@ -9,6 +9,7 @@ mod figures;
 mod keys;
 mod lost;
 mod medium;
+mod reactors;
 mod refused;
 mod rig;
 mod turns;
