@@ -27,16 +27,17 @@ pub use vendor::{EngineFigures, KeyCounts};
 pub(crate) use warnings::critical_warnings;
 
 use crate::completion::{Executed, Outcome};
-use crate::fabrics::{Association, Queue, Service, Subsystems, Ticket};
+use crate::fabrics::{Association, Pair, Service, Subsystems, Ticket};
 use crate::host_queue::Capsule;
 use spec::{AdminOpcode, Command, Status};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Executes an admin command. Returns `None` if the holder of `ticket` answers later.
 pub(crate) fn execute(
-    queue: &Rc<Queue>,
-    subsystems: &Rc<Subsystems>,
-    association: &Rc<Association>,
+    queue: &Rc<Pair>,
+    subsystems: &Arc<Subsystems>,
+    association: &Arc<Association>,
     ticket: Ticket,
     capsule: &Capsule,
 ) -> Option<Outcome> {
@@ -67,7 +68,10 @@ pub(crate) fn execute(
     if command.admin_opcode() == AdminOpcode::ABORT && is_storage(association) {
         return abort::abort(queue, association, ticket, command);
     }
-    Some(answer(subsystems, association, command).into())
+    let executed = answer(subsystems, association, command);
+    // Before the response: the command may have caused an event, or have unmasked one.
+    queue.tell_events(&association.events);
+    Some(executed.into())
 }
 
 fn answer(subsystems: &Subsystems, association: &Association, command: &Command) -> Executed {

@@ -1,8 +1,8 @@
+use crate::shared::Shared;
 use serde::{Deserialize, Serialize};
 use spec::QualifiedName;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The attachments of a device's namespaces to hosts, for all of its subsystems.
 ///
@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// host: to all current and future controllers of that host.
 #[derive(Debug, Default)]
 pub(crate) struct Attachments {
-    exceptions: Mutex<Exceptions>,
+    exceptions: Shared<Exceptions>,
     /// Whether there are any exceptions; every command reads this.
     are_there: AtomicBool,
 }
@@ -37,15 +37,11 @@ impl Attachment {
 }
 
 impl Attachments {
-    fn exceptions(&self) -> MutexGuard<'_, Exceptions> {
-        self.exceptions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns whether the namespace is attached to the host.
     #[inline]
     pub(crate) fn are_of(&self, nsid: u32, host: &QualifiedName) -> bool {
         !self.are_there.load(Ordering::Relaxed)
-            || self.exceptions().get(&nsid).is_none_or(|it| it.is_to(name(host)))
+            || self.exceptions.lock().get(&nsid).is_none_or(|it| it.is_to(name(host)))
     }
 
     /// Adds a new namespace, which is attached to no host.
@@ -61,7 +57,7 @@ impl Attachments {
     /// Attaches the namespace to all of `hosts`, or detaches it. Returns false and changes nothing
     /// if [`ENTRIES_MAX`] would be exceeded.
     pub(crate) fn set(&self, nsid: u32, hosts: &[&QualifiedName], is_attached: bool) -> bool {
-        let mut changed = self.exceptions().clone();
+        let mut changed = self.exceptions.lock().clone();
         let to_all = || Attachment { is_to_all_but: true, others: BTreeSet::new() };
         let attachment = changed.entry(nsid).or_insert_with(to_all);
         for host in hosts {
@@ -79,7 +75,7 @@ impl Attachments {
     }
 
     pub(crate) fn save(&self) -> Exceptions {
-        self.exceptions().clone()
+        self.exceptions.lock().clone()
     }
 
     pub(crate) fn restore(&self, saved: Exceptions) {
@@ -87,7 +83,7 @@ impl Attachments {
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Exceptions) -> T) {
-        let mut exceptions = self.exceptions();
+        let mut exceptions = self.exceptions.lock();
         change(&mut exceptions);
         self.are_there.store(!exceptions.is_empty(), Ordering::Relaxed);
     }

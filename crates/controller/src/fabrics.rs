@@ -13,8 +13,9 @@
 //!    its admin queue, or when the Keep Alive timer expires (`keep_alive`).
 //! 4. Each response adds to the counters of its host (`work`). `census` returns them with the rest
 //!    of the state to the server's operator.
-//! 5. If a queue's connection is in another reactor that can use the device, that reactor executes
-//!    the queue's I/O commands by a `lease`. `lent` is the part that stays in this reactor.
+//! 5. Each reactor executes the commands of its own connections, and all share the subsystems and
+//!    associations. A queue is reached from other reactors by its `queue_link`: to end it, to abort
+//!    a command, to complete an Asynchronous Event Request.
 //! 6. The discovery subsystem (`discovery`) lists the others to hosts. Access rights and limits of
 //!    hosts are rules that can change at any time (`rules`).
 //!
@@ -27,7 +28,6 @@
 //! - Discovery lists only subsystems that the host may connect to.
 
 mod association;
-mod association_state;
 mod census;
 mod connect;
 mod count;
@@ -39,12 +39,10 @@ mod io;
 mod io_context;
 mod job;
 mod keep_alive;
-mod lease;
-mod lent;
 mod pair;
 mod port;
 mod property;
-mod queue;
+mod queue_link;
 mod registers;
 mod rules;
 mod slots;
@@ -60,10 +58,10 @@ pub use census::{AssociationCensus, QueueCensus};
 pub(crate) use error_log::ERRORS_KEPT;
 pub use fabric_queue::FabricQueue;
 pub(crate) use keep_alive::GRANULARITY as KEEP_ALIVE_GRANULARITY;
-pub use lease::{Lease, LeasedQueue, Tenant};
+pub(crate) use pair::Pair;
 pub use port::{Entrance, Subsystems};
 pub(crate) use property::VERSION;
-pub(crate) use queue::Queue;
+pub(crate) use queue_link::{Abort, QueueLink};
 pub use rules::{Limits, Rules};
 pub(crate) use slots::Ticket;
 pub use subsystem::{FlashFigures, Subsystem, SubsystemConfig};

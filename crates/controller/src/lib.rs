@@ -69,6 +69,7 @@ mod provision;
 mod queue;
 mod quick;
 mod sanitizing;
+mod shared;
 mod span;
 mod span_locks;
 mod status;
@@ -81,8 +82,8 @@ pub use completions::Completions;
 pub use controller::{Config, Controller};
 pub use emulation::Emulation;
 pub use fabrics::{
-    AssociationCensus, Entrance, FabricQueue, FlashFigures, Lease, LeasedQueue, Limits,
-    QueueCensus, Rules, Subsystem, SubsystemConfig, Subsystems, Tenant, TransportAddress, Work,
+    AssociationCensus, Entrance, FabricQueue, FlashFigures, Limits, QueueCensus, Rules, Subsystem,
+    SubsystemConfig, Subsystems, TransportAddress, Work,
 };
 pub use firmware::FirmwareCosts;
 pub use fused_order::{FusedOrder, Ordered};

@@ -1,12 +1,12 @@
+use crate::shared::Shared;
 use spec::{SanitizeLog, SanitizeOptions, Status};
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The Sanitize state of a device, for all of its subsystems (Base 2.1, Sanitize Operation State
 /// Machine).
 #[derive(Debug, Default)]
 pub(crate) struct Sanitizing {
-    state: Mutex<State>,
+    state: Shared<State>,
     /// The status that refuses commands, or success; every command reads this.
     refusal: AtomicU16,
     /// Whether no write followed the last Sanitize; every write reads this.
@@ -39,10 +39,6 @@ impl State {
 }
 
 impl Sanitizing {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn enter(&self, state: &mut State, phase: Phase) {
         state.phase = phase;
         let refusal = match phase {
@@ -72,7 +68,7 @@ impl Sanitizing {
 
     /// Starts a Sanitize. After a failure in restricted mode only that mode is allowed.
     pub(crate) fn begin(&self, options: SanitizeOptions) -> Result<(), Status> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         match state.phase {
             Phase::UnderWay(_) => return Err(Status::SANITIZE_IN_PROGRESS),
             Phase::Failed if state.is_restricted() && !is_restricted(options) => {
@@ -87,18 +83,18 @@ impl Sanitizing {
 
     /// Records the progress in parts of 65,536.
     pub(crate) fn progress(&self, parts: u16) {
-        self.enter(&mut self.state(), Phase::UnderWay(parts));
+        self.enter(&mut self.state.lock(), Phase::UnderWay(parts));
     }
 
     /// Records the end.
     pub(crate) fn end(&self, is_success: bool) {
         let phase = if is_success { Phase::Done } else { Phase::Failed };
-        self.enter(&mut self.state(), phase);
+        self.enter(&mut self.state.lock(), phase);
     }
 
     /// Exits the failure mode, if the mode allows it. Does nothing without a failure.
     pub(crate) fn give_up(&self) -> Result<(), Status> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         match state.phase {
             Phase::UnderWay(_) => Err(Status::SANITIZE_IN_PROGRESS),
             Phase::Failed if state.is_restricted() => Err(Status::SANITIZE_FAILED),
@@ -112,7 +108,7 @@ impl Sanitizing {
 
     /// Returns the log page.
     pub(crate) fn page(&self) -> SanitizeLog {
-        let (state, none) = (*self.state(), SanitizeLog::NO_PROGRESS);
+        let (state, none) = (self.state.get(), SanitizeLog::NO_PROGRESS);
         let (processing, failure) = if state.is_restricted() {
             (SanitizeLog::RESTRICTED, SanitizeLog::RESTRICTED_FAILURE)
         } else {

@@ -1,7 +1,7 @@
+use crate::shared::Shared;
 use crate::span::Span;
 use clock::{Rank, Stage, TaskId};
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Locks spans of logical blocks: shared for commands that write, exclusive for a fused operation
 /// that compares and writes.
@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// those run below the namespace and never take such a lock. So a lock is no held
 /// [rank](clock::Rank).
 #[derive(Debug, Default)]
-pub(crate) struct SpanLocks(Mutex<State>);
+pub(crate) struct SpanLocks(Shared<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -49,10 +49,6 @@ impl Claim {
 }
 
 impl SpanLocks {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Locks `span` shared: waits until no fused operation holds a block of it.
     #[inline]
     pub(crate) async fn share(&self, nsid: u32, span: Span) -> HeldSpan<'_> {
@@ -68,7 +64,7 @@ impl SpanLocks {
     async fn hold(&self, nsid: u32, span: Span, is_exclusive: bool) -> HeldSpan<'_> {
         let task = clock::current();
         let claim = Claim { nsid, span, is_exclusive, task, is_held: true };
-        let (place, is_held) = self.state().add(claim);
+        let (place, is_held) = self.0.lock().add(claim);
         if !is_held {
             clock::park(Rank::Blocks, Stage::Latch).await;
         }
@@ -128,6 +124,6 @@ impl State {
 impl Drop for HeldSpan<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.locks.state().remove(self.place);
+        self.locks.0.lock().remove(self.place);
     }
 }

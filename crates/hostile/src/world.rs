@@ -14,7 +14,7 @@ use reactor::Reactor;
 use spec::{AddressFamily, Text};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 pub(crate) const NQN: &str = "nqn.2026-01.org.example:kvasir";
 
@@ -40,12 +40,12 @@ const GONE_WITHIN: Nanos = Nanos(2 * TIMEOUT.0);
 pub(crate) struct World {
     pub(crate) network: Network,
     pub(crate) device: Arc<Controller>,
-    pub(crate) subsystem: Rc<Subsystem>,
-    pub(crate) flash: Rc<Cell<FlashFigures>>,
+    pub(crate) subsystem: Arc<Subsystem>,
+    pub(crate) flash: Arc<Mutex<FlashFigures>>,
     /// Queues without a transport.
     pub(crate) entrance: Watched,
     gate: Arc<Gate>,
-    subsystems: Rc<Subsystems>,
+    subsystems: Arc<Subsystems>,
     counters: Rc<Counters>,
     /// The number of connections being served.
     served: Rc<Cell<usize>>,
@@ -91,13 +91,13 @@ pub(crate) fn run<T>(seed: u64, attack: impl AsyncFnOnce(&World) -> T) {
 impl World {
     async fn new() -> Self {
         let (device, gate) = device().await;
-        let flash = Rc::new(Cell::new(FlashFigures::NEW));
+        let flash = Arc::new(Mutex::new(FlashFigures::NEW));
         let told = flash.clone();
         let config = SubsystemConfig {
             nqn: NQN.to_owned(),
             serial: "KV-0001".to_owned(),
             firmware: "1.2.3".to_owned(),
-            flash: Box::new(move || told.get()),
+            flash: Box::new(move || *told.lock().expect("no thread panics")),
         };
         let subsystem = Subsystem::new(config, device.clone());
         let subsystems = Subsystems::new();
@@ -140,8 +140,8 @@ impl World {
 
     fn handles(&self) -> Handles {
         Handles {
-            subsystem: Rc::strong_count(&self.subsystem),
-            subsystems: Rc::strong_count(&self.subsystems),
+            subsystem: Arc::strong_count(&self.subsystem),
+            subsystems: Arc::strong_count(&self.subsystems),
             counters: Rc::strong_count(&self.counters),
             served: self.served.get(),
             connections: self.network.open().len(),
@@ -162,7 +162,7 @@ impl World {
 }
 
 fn watched(
-    subsystems: &Rc<Subsystems>,
+    subsystems: &Arc<Subsystems>,
     ledgers: &Rc<RefCell<Vec<Rc<Ledger>>>>,
     is_kept_out: bool,
 ) -> Watched {

@@ -10,6 +10,7 @@ use nvme_tcp::target::{Config, Ended, serve};
 use spec::{AddressFamily, Text};
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 pub(crate) const NQN: &str = "nqn.2026-01.org.example:kvasir";
 pub(crate) const ADDRESS: &str = "192.0.2.7";
@@ -26,8 +27,8 @@ const STEP: Nanos = Nanos::from_millis(1);
 
 /// A device behind NVMe/TCP.
 pub(crate) struct Target {
-    subsystem: Rc<Subsystem>,
-    subsystems: Rc<Subsystems>,
+    subsystem: Arc<Subsystem>,
+    subsystems: Arc<Subsystems>,
     counters: Rc<Counters>,
     /// Connections that are served.
     served: Rc<Cell<usize>>,
@@ -109,8 +110,8 @@ impl Target {
 
     fn handles(&self) -> Handles {
         Handles {
-            subsystem: Rc::strong_count(&self.subsystem),
-            subsystems: Rc::strong_count(&self.subsystems),
+            subsystem: Arc::strong_count(&self.subsystem),
+            subsystems: Arc::strong_count(&self.subsystems),
             counters: Rc::strong_count(&self.counters),
             served: self.served.get(),
         }

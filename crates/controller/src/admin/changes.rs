@@ -1,5 +1,5 @@
+use crate::shared::Shared;
 use spec::NamespaceList;
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 /// Capacity of the Changed Namespace List log page.
@@ -7,11 +7,11 @@ const CHANGES_MAX: usize = 1_024;
 
 /// The namespaces that have changed since the host last read the log page.
 #[derive(Debug, Default)]
-pub(crate) struct Changes(RefCell<BTreeSet<u32>>);
+pub(crate) struct Changes(Shared<BTreeSet<u32>>);
 
 impl Changes {
     pub(crate) fn add(&self, nsid: u32) {
-        let mut changed = self.0.borrow_mut();
+        let mut changed = self.0.lock();
         if changed.len() <= CHANGES_MAX {
             changed.insert(nsid);
         }
@@ -19,7 +19,7 @@ impl Changes {
 
     /// Returns the log page.
     pub(super) fn page(&self) -> NamespaceList {
-        let changed = self.0.borrow();
+        let changed = self.0.lock();
         if changed.len() > CHANGES_MAX {
             return NamespaceList::too_many();
         }
@@ -28,6 +28,6 @@ impl Changes {
 
     /// Forgets them when the host has read the log page.
     pub(super) fn clear(&self) {
-        self.0.borrow_mut().clear();
+        self.0.lock().clear();
     }
 }

@@ -1,5 +1,5 @@
 use super::warnings::WARNING_TEMPERATURE;
-use std::cell::{Cell, RefCell};
+use crate::shared::Shared;
 use std::collections::BTreeMap;
 
 /// Default thresholds of the composite temperature in kelvins: over, under.
@@ -8,26 +8,26 @@ pub(super) const TEMPERATURES: (u16, u16) = (WARNING_TEMPERATURE, 0);
 /// The features of an association that have no other place.
 #[derive(Debug)]
 pub(crate) struct Features {
-    pub(super) arbitration: Cell<u32>,
-    pub(super) temperatures: Cell<(u16, u16)>,
-    pub(super) io_queues: Cell<u16>,
+    pub(super) arbitration: Shared<u32>,
+    pub(super) temperatures: Shared<(u16, u16)>,
+    pub(super) io_queues: Shared<u16>,
     pub(super) io_queues_max: u16,
     /// Error Recovery by namespace: its id, and how many namespaces had that id before. Damaged
     /// data is not read again, so every time limit is met.
-    pub(super) recovery: RefCell<BTreeMap<(u32, u32), u32>>,
-    pub(super) atomicity: Cell<u32>,
+    pub(super) recovery: Shared<BTreeMap<(u32, u32), u32>>,
+    pub(super) atomicity: Shared<u32>,
 }
 
 impl Features {
     /// Creates the features of a host with at most `io_queues_max` I/O queues.
     pub(crate) fn new(io_queues_max: u16) -> Self {
         Self {
-            arbitration: Cell::new(0),
-            temperatures: Cell::new(TEMPERATURES),
-            io_queues: Cell::new(io_queues_max),
+            arbitration: Shared::new(0),
+            temperatures: Shared::new(TEMPERATURES),
+            io_queues: Shared::new(io_queues_max),
             io_queues_max,
-            recovery: RefCell::default(),
-            atomicity: Cell::new(0),
+            recovery: Shared::default(),
+            atomicity: Shared::new(0),
         }
     }
 

@@ -151,7 +151,7 @@ fn current(association: &Association, command: &Command) -> Result<u32, Status> 
         Feature::VOLATILE_WRITE_CACHE => Ok(Feature::WRITE_CACHE_ENABLED),
         Feature::ERROR_RECOVERY => {
             let namespace = blocks_of(association, command.nsid())?;
-            Ok(features.recovery.borrow().get(&namespace).copied().unwrap_or(0))
+            Ok(features.recovery.lock().get(&namespace).copied().unwrap_or(0))
         }
         Feature::WRITE_ATOMICITY_NORMAL => Ok(features.atomicity.get()),
         Feature::NUMBER_OF_QUEUES => Ok(queues(features.io_queues.get())),
@@ -215,10 +215,10 @@ fn set_recovery(association: &Association, command: &Command) -> Result<(), Stat
         NSID_ALL => subsystem(association)?.device.namespace_ids(),
         nsid => vec![nsid],
     };
-    let namespaces = ids.into_iter().filter_map(|nsid| blocks_of(association, nsid).ok());
     let limit = command.feature_value() & Feature::RECOVERY_LIMIT;
-    let mut recovery = association.features.recovery.borrow_mut();
-    recovery.extend(namespaces.map(|namespace| (namespace, limit)));
+    let namespaces = ids.into_iter().filter_map(|nsid| blocks_of(association, nsid).ok());
+    let limits: Vec<_> = namespaces.map(|namespace| (namespace, limit)).collect();
+    association.features.recovery.lock().extend(limits);
     Ok(())
 }
 

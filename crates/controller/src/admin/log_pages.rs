@@ -57,7 +57,7 @@ pub(super) fn get(
         if command.log_page() == LogPage::CHANGED_NAMESPACES {
             association.changes.clear();
         }
-        association.events.read(association.admin_queue().as_deref(), command.log_page());
+        association.events.read(command.log_page());
     }
     Ok(answer)
 }

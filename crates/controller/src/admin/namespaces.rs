@@ -8,7 +8,7 @@ use spec::{
     AdminOpcode, Command, CommandSet, ControllerList, FormatOptions, IdentifyNamespace,
     NamespaceAttachment, NamespaceManagement, Status,
 };
-use std::rc::Rc;
+use std::sync::Arc;
 use zerocopy::FromBytes;
 
 /// Id of all namespaces.
@@ -73,7 +73,7 @@ struct Change<'a> {
     association: &'a Association,
     subsystem: &'a Subsystem,
     /// All subsystems of the device, this one included.
-    siblings: Vec<Rc<Subsystem>>,
+    siblings: Vec<Arc<Subsystem>>,
 }
 
 impl Change<'_> {
@@ -119,14 +119,14 @@ impl Change<'_> {
         Ok(Outcome::done())
     }
 
-    fn controllers_with(&self, nsid: u32) -> Vec<Rc<Association>> {
+    fn controllers_with(&self, nsid: u32) -> Vec<Arc<Association>> {
         self.siblings.iter().flat_map(|subsystem| subsystem.controllers_with(nsid)).collect()
     }
 
     /// Reports an added or removed namespace to controllers, except that of the changing host.
-    fn tell(&self, nsid: u32, controllers: &[Rc<Association>]) {
+    fn tell(&self, nsid: u32, controllers: &[Arc<Association>]) {
         let is_other =
-            |other: &&Rc<Association>| !std::ptr::eq(&raw const ***other, self.association);
+            |other: &&Arc<Association>| !std::ptr::eq(&raw const ***other, self.association);
         controllers.iter().filter(is_other).for_each(|other| other.namespace_changed(nsid));
     }
 }

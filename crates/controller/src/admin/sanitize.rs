@@ -1,7 +1,7 @@
 use crate::completion::{Executed, Outcome};
 use crate::fabrics::{Association, Subsystem};
 use spec::{Command, IdentifyController, SanitizeAction, SanitizeOptions, Status};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Capabilities of Sanitize (SANICAP). Wiping deallocates, so that NDAS cannot be supported.
 pub(super) const CAPABILITIES: u32 = IdentifyController::BLOCK_ERASE
@@ -10,8 +10,8 @@ pub(super) const CAPABILITIES: u32 = IdentifyController::BLOCK_ERASE
 
 /// Executes Sanitize (Base 2.1, Sanitize command). The command completes when the operation starts.
 pub(super) fn execute(
-    association: &Rc<Association>,
-    subsystem: &Rc<Subsystem>,
+    association: &Arc<Association>,
+    subsystem: &Arc<Subsystem>,
     command: &Command,
 ) -> Executed {
     let options = command.sanitize_options();
@@ -24,8 +24,8 @@ pub(super) fn execute(
 }
 
 fn begin(
-    association: &Rc<Association>,
-    subsystem: &Rc<Subsystem>,
+    association: &Arc<Association>,
+    subsystem: &Arc<Subsystem>,
     options: SanitizeOptions,
 ) -> Result<(), Status> {
     let cannot = [SanitizeOptions::NO_DEALLOCATE, SanitizeOptions::VERIFY];
@@ -45,7 +45,7 @@ fn begin(
 }
 
 /// Runs the operation: wipes every namespace, then reports the end to the controller.
-async fn sanitize(association: Rc<Association>, subsystem: Rc<Subsystem>) {
+async fn sanitize(association: Arc<Association>, subsystem: Arc<Subsystem>) {
     let sanitizing = &subsystem.device.sanitizing;
     let ids = subsystem.device.namespace_ids();
     let mut wiped = true;

@@ -1,23 +1,20 @@
 use crate::admin::{Changes, Events, Features, critical_warnings};
-use crate::fabrics::association_state::AssociationState;
 use crate::fabrics::count::PerReactor;
 use crate::fabrics::error_log::ErrorLog;
-use crate::fabrics::io_context::AssociationIo;
 use crate::fabrics::keep_alive::{KeepAlive, TICK};
-use crate::fabrics::queue::Queue;
+use crate::fabrics::queue_link::QueueLink;
 use crate::fabrics::registers::Registers;
 use crate::fabrics::rules::Limits;
 use crate::fabrics::subsystem::Subsystem;
 use crate::fabrics::transport_address::TransportAddress;
 use crate::fabrics::work::WorkCount;
 use crate::namespace::NamespaceInUse;
+use crate::shared::Shared;
 use base::Nanos;
 use clock::Stage;
-use spec::{Completion, QualifiedName, Status};
-use std::cell::{Cell, RefCell};
+use spec::{Completion, ControllerStatus, QualifiedName, Status};
 use std::collections::BTreeMap;
-use std::rc::{Rc, Weak};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// The largest id of a dynamic controller (Base 2.1, Connect command).
 const CONTROLLER_ID_MAX: u16 = 0xffef;
@@ -27,13 +24,13 @@ const NO_QUEUE: u16 = 0xffff;
 
 /// The subsystem that a host has connected to.
 pub(crate) enum Service {
-    Storage(Rc<Subsystem>),
+    Storage(Arc<Subsystem>),
     /// The discovery subsystem, through this address.
-    Discovery(Rc<TransportAddress>),
+    Discovery(Arc<TransportAddress>),
 }
 
 /// A host's controller: created by the Connect of its admin queue, deleted with that queue (Base
-/// 2.1, dynamic controller model).
+/// 2.1, dynamic controller model). Its queues may be in several reactors, which all use it.
 pub(crate) struct Association {
     /// The controller's id, which is unique in its subsystem.
     pub(crate) id: u16,
@@ -42,19 +39,27 @@ pub(crate) struct Association {
     pub(crate) service: Service,
     /// The limits at the time of the Connect.
     pub(crate) limits: Limits,
-    /// Time of the Connect, by the clock.
+    /// The number of the reactor that has the admin queue.
+    pub(crate) reactor: u32,
+    /// Time of the Connect, by the clock of that reactor.
     pub(crate) since: Nanos,
     pub(crate) work: PerReactor<WorkCount>,
-    /// State shared with its I/O queues in all reactors.
-    pub(crate) state: Arc<AssociationState>,
     pub(crate) registers: Registers,
     pub(crate) keep_alive: KeepAlive,
     pub(crate) features: Features,
     pub(crate) events: Events,
-    pub(crate) errors: Arc<ErrorLog>,
+    pub(crate) errors: ErrorLog,
     pub(crate) changes: Changes,
     siblings: Weak<Associations>,
-    queues: RefCell<BTreeMap<u16, Weak<Queue>>>,
+    queues: Shared<Queues>,
+}
+
+/// The open queues of an association.
+#[derive(Default)]
+struct Queues {
+    by_id: BTreeMap<u16, Arc<QueueLink>>,
+    /// Whether the association has ended and takes no more queues.
+    is_over: bool,
 }
 
 impl Association {
@@ -64,19 +69,6 @@ impl Association {
         match &self.service {
             Service::Storage(subsystem) => subsystem.namespace(nsid, &self.host),
             Service::Discovery(_) => None,
-        }
-    }
-
-    /// Returns the context of this association's I/O queues with `subsystem`, in the reactor of
-    /// tenant number `tenant` or in this reactor.
-    pub(crate) fn rights(&self, subsystem: &Subsystem, tenant: Option<u32>) -> AssociationIo {
-        AssociationIo {
-            host: self.host,
-            value_bytes: self.limits.value_bytes,
-            state: self.state.clone(),
-            errors: self.errors.clone(),
-            tally: subsystem.tally.of(tenant),
-            work: self.work.of(tenant),
         }
     }
 
@@ -97,43 +89,47 @@ impl Association {
         self.events.notice_warnings(self.admin_queue().as_deref(), warnings);
     }
 
-    /// Adds a queue. Returns false if the id is in use.
-    pub(crate) fn add_queue(&self, id: u16, queue: &Rc<Queue>) -> bool {
-        let mut queues = self.queues.borrow_mut();
-        let is_new = !queues.contains_key(&id);
-        if is_new {
-            queues.insert(id, Rc::downgrade(queue));
+    /// Adds a queue. Returns false if the id is in use, or if the association takes no queues: it
+    /// has ended, or it was reset after the Connect began.
+    pub(crate) fn add_queue(&self, id: u16, queue: &Arc<QueueLink>) -> bool {
+        let mut queues = self.queues.lock();
+        let is_ready = id == 0 || self.registers.takes_commands();
+        let may_join = is_ready && !queues.is_over && !queues.by_id.contains_key(&id);
+        if may_join {
+            queues.by_id.insert(id, queue.clone());
         }
-        is_new
+        may_join
     }
 
     /// Returns the admin queue, unless it has closed.
-    pub(crate) fn admin_queue(&self) -> Option<Rc<Queue>> {
+    pub(crate) fn admin_queue(&self) -> Option<Arc<QueueLink>> {
         self.queue(0)
     }
 
     /// Returns the queue with this id, 0 for the admin queue.
-    pub(crate) fn queue(&self, id: u16) -> Option<Rc<Queue>> {
-        self.queues.borrow().get(&id).and_then(Weak::upgrade)
+    pub(crate) fn queue(&self, id: u16) -> Option<Arc<QueueLink>> {
+        self.queues.lock().by_id.get(&id).cloned()
     }
 
     /// Returns all queues with their ids.
-    pub(crate) fn queues(&self) -> Vec<(u16, Rc<Queue>)> {
-        let queues = self.queues.borrow();
-        queues.iter().filter_map(|(&id, queue)| Some((id, queue.upgrade()?))).collect()
+    pub(crate) fn queues(&self) -> Vec<(u16, Arc<QueueLink>)> {
+        self.queues.lock().by_id.iter().map(|(&id, queue)| (id, queue.clone())).collect()
     }
 
     pub(crate) fn has_io_queues(&self) -> bool {
-        self.queues.borrow().keys().any(|&id| id > 0)
+        self.queues.lock().by_id.keys().any(|&id| id > 0)
     }
 
     /// Removes a closed queue. All queues end with the admin queue.
-    pub(crate) fn queue_closed(&self, id: u16) {
-        if id > 0 {
-            self.queues.borrow_mut().remove(&id);
-            return;
+    pub(crate) fn queue_closed(&self, id: u16, queue: &Arc<QueueLink>) {
+        if id == 0 {
+            return self.end();
         }
-        self.end();
+        // After a reset another queue may have the id.
+        let queues = &mut self.queues.lock().by_id;
+        if queues.get(&id).is_some_and(|it| Arc::ptr_eq(it, queue)) {
+            queues.remove(&id);
+        }
     }
 
     /// Sets the Keep Alive timeout in milliseconds; 0 disables it.
@@ -144,20 +140,36 @@ impl Association {
         }
     }
 
-    /// Ends the I/O queues.
-    pub(crate) fn end_io_queues(&self) {
-        let io = self.queues.borrow_mut().split_off(&1);
-        io.values().filter_map(Weak::upgrade).for_each(|queue| queue.end());
+    /// Executes a Controller Level Reset: ends the I/O queues, drops Asynchronous Event Requests
+    /// and restores default features. The admin queue stays.
+    pub(crate) fn reset(&self) {
+        // In this order: a queue must stop answering before the status makes it refuse commands.
+        self.end_io_queues();
+        self.registers.set_status(ControllerStatus::default());
+        // Those that another reactor has added in between.
+        self.end_io_queues();
+        self.events.reset(self.admin_queue().as_deref());
+        self.features.reset();
+    }
+
+    fn end_io_queues(&self) {
+        let io = self.queues.lock().by_id.split_off(&1);
+        for queue in io.values() {
+            queue.end();
+        }
     }
 
     /// Ends the association and all of its queues.
     pub(crate) fn end(&self) {
-        let queues = std::mem::take(&mut *self.queues.borrow_mut());
+        let over = Queues { is_over: true, ..Queues::default() };
+        let queues = self.queues.replace(over).by_id;
         self.events.drop_requests();
         if let Some(siblings) = self.siblings.upgrade() {
-            siblings.remove(self.id);
+            siblings.list.lock().by_id.remove(&self.id);
         }
-        queues.values().filter_map(Weak::upgrade).for_each(|queue| queue.end());
+        for queue in queues.values() {
+            queue.end();
+        }
     }
 
     /// Counts a tick and ends the association if its Keep Alive timer has expired.
@@ -174,98 +186,110 @@ impl Association {
     }
 }
 
-/// The associations of a subsystem, in the order of their ids.
+/// The associations of a subsystem.
 #[derive(Default)]
 pub(crate) struct Associations {
-    list: RefCell<BTreeMap<u16, Rc<Association>>>,
-    last_id: Cell<u16>,
-    is_ticking: Cell<bool>,
+    list: Shared<AssociationList>,
+    is_ticking: Shared<bool>,
     /// Whether the subsystem was ever reset.
-    was_reset: Cell<bool>,
+    was_reset: Shared<bool>,
+}
+
+#[derive(Default)]
+struct AssociationList {
+    by_id: BTreeMap<u16, Arc<Association>>,
+    last_id: u16,
+}
+
+/// The parts of a Connect that an association keeps.
+pub(crate) struct Host {
+    pub(crate) id: [u8; 16],
+    pub(crate) name: QualifiedName,
+    /// The number of the reactor that has its admin queue.
+    pub(crate) reactor: u32,
+    pub(crate) keep_alive_ms: u32,
 }
 
 impl Associations {
     /// Creates an association, unless there are as many as `limits` allow.
     pub(crate) fn add(
-        self: &Rc<Self>,
-        host_id: [u8; 16],
-        host: QualifiedName,
+        self: &Arc<Self>,
+        host: &Host,
         service: Service,
-        keep_alive_ms: u32,
         limits: Limits,
-    ) -> Option<Rc<Association>> {
-        if self.list.borrow().len() >= usize::from(limits.associations) {
-            return None;
-        }
-        let state = Arc::<AssociationState>::default();
-        let association = Rc::new(Association {
-            id: self.next_id(),
-            host_id,
-            host,
-            service,
-            limits,
-            since: clock::now(),
-            work: PerReactor::default(),
-            registers: Registers::new(state.clone(), self.was_reset.get()),
-            keep_alive: KeepAlive::new(state.clone()),
-            state,
-            features: Features::new(limits.io_queues),
-            events: Events::default(),
-            errors: Arc::default(),
-            changes: Changes::default(),
-            siblings: Rc::downgrade(self),
-            queues: RefCell::default(),
-        });
-        self.list.borrow_mut().insert(association.id, association.clone());
-        association.set_keep_alive(keep_alive_ms);
+    ) -> Option<Arc<Association>> {
+        let was_reset = self.was_reset.get();
+        let association = {
+            let mut list = self.list.lock();
+            if list.by_id.len() >= usize::from(limits.associations) {
+                return None;
+            }
+            let association = Arc::new(Association {
+                id: list.next_id(),
+                host_id: host.id,
+                host: host.name,
+                service,
+                limits,
+                reactor: host.reactor,
+                since: clock::now(),
+                work: PerReactor::default(),
+                registers: Registers::new(was_reset),
+                keep_alive: KeepAlive::default(),
+                features: Features::new(limits.io_queues),
+                events: Events::default(),
+                errors: ErrorLog::default(),
+                changes: Changes::default(),
+                siblings: Arc::downgrade(self),
+                queues: Shared::default(),
+            });
+            list.by_id.insert(association.id, association.clone());
+            association
+        };
+        association.set_keep_alive(host.keep_alive_ms);
         Some(association)
     }
 
     /// Returns the association with this id, if any.
-    pub(crate) fn get(&self, id: u16) -> Option<Rc<Association>> {
-        self.list.borrow().get(&id).cloned()
+    pub(crate) fn get(&self, id: u16) -> Option<Arc<Association>> {
+        self.list.lock().by_id.get(&id).cloned()
     }
 
-    pub(crate) fn all(&self) -> Vec<Rc<Association>> {
-        self.list.borrow().values().cloned().collect()
+    /// Returns all associations in the order of their ids.
+    pub(crate) fn all(&self) -> Vec<Arc<Association>> {
+        self.list.lock().by_id.values().cloned().collect()
     }
 
     /// Records a reset of the subsystem, also for later associations. Returns all associations.
-    pub(crate) fn reset(&self) -> Vec<Rc<Association>> {
+    pub(crate) fn reset(&self) -> Vec<Arc<Association>> {
         self.was_reset.set(true);
         self.all()
     }
 
-    fn remove(&self, id: u16) {
-        self.list.borrow_mut().remove(&id);
-    }
-
-    /// Returns the next free id, round robin, so that freed ids are not reused soon.
-    fn next_id(&self) -> u16 {
-        let list = self.list.borrow();
-        let mut id = self.last_id.get();
-        loop {
-            id = if id >= CONTROLLER_ID_MAX { 1 } else { id + 1 };
-            if !list.contains_key(&id) {
-                self.last_id.set(id);
-                return id;
-            }
-        }
-    }
-
     /// Checks Keep Alive timers in a task while an association has one.
-    fn watch(self: &Rc<Self>) {
-        let is_wanted = self.list.borrow().values().any(|each| each.keep_alive.timeout_ms() > 0);
+    fn watch(self: &Arc<Self>) {
+        let is_wanted = self.all().iter().any(|each| each.keep_alive.timeout_ms() > 0);
         if is_wanted && !self.is_ticking.replace(true) {
             clock::spawn(self.clone().tick());
         }
     }
 
-    async fn tick(self: Rc<Self>) {
+    async fn tick(self: Arc<Self>) {
         // Counts from the hosts' time, so that a late tick is not followed by others at once.
         clock::sleep_until(clock::host_now() + TICK, Stage::Queue).await;
         self.all().iter().for_each(|association| association.tick());
         self.is_ticking.set(false);
         self.watch();
+    }
+}
+
+impl AssociationList {
+    /// Returns the next free id, round robin, so that freed ids are not reused soon.
+    fn next_id(&mut self) -> u16 {
+        loop {
+            self.last_id = if self.last_id >= CONTROLLER_ID_MAX { 1 } else { self.last_id + 1 };
+            if !self.by_id.contains_key(&self.last_id) {
+                return self.last_id;
+            }
+        }
     }
 }

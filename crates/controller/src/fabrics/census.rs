@@ -18,7 +18,9 @@ pub struct AssociationCensus {
     pub controller: u16,
     /// The NQN that the host sent.
     pub host: String,
-    /// Time of its Connect, by the clock of its reactor.
+    /// The number of the reactor that has its admin queue.
+    pub reactor: u32,
+    /// Time of its Connect, by the clock of that reactor.
     pub since: Nanos,
     /// Work of its I/O commands.
     pub work: Work,
@@ -40,7 +42,7 @@ pub struct QueueCensus {
 }
 
 impl Subsystems {
-    /// Returns all associations of this reactor.
+    /// Returns all associations.
     pub fn census(&self) -> Vec<AssociationCensus> {
         let mut associations = self.discovery().all();
         associations.extend(self.all().iter().flat_map(|it| it.associations.all()));
@@ -53,14 +55,14 @@ impl Subsystems {
         subsystems.iter().fold(Work::default(), |sum, subsystem| sum + subsystem.tally.work())
     }
 
-    /// Returns the work on this reactor's devices: executed in it, and in tenants by their numbers.
-    pub fn work_by_reactor(&self) -> (Work, BTreeMap<u32, Work>) {
-        let (mut here, mut elsewhere) = (Work::default(), BTreeMap::<u32, Work>::new());
+    /// Returns the work on all devices by the numbers of the reactors that executed it.
+    pub fn work_by_reactor(&self) -> BTreeMap<u32, Work> {
+        let mut sums = BTreeMap::<u32, Work>::new();
         for (number, tally) in self.all().iter().flat_map(|subsystem| subsystem.tally.all()) {
-            let sum = number.map_or(&mut here, |number| elsewhere.entry(number).or_default());
+            let sum = sums.entry(number).or_default();
             *sum = *sum + tally.work.get();
         }
-        (here, elsewhere)
+        sums
     }
 }
 
@@ -72,7 +74,7 @@ impl Association {
         };
         let queues = self.queues().into_iter().map(|(id, queue)| QueueCensus {
             id,
-            entries: queue.terms().map_or(0, |terms| terms.entries),
+            entries: queue.entries(),
             in_flight: queue.in_flight(),
             connection: queue.connection,
         });
@@ -80,6 +82,7 @@ impl Association {
             subsystem: subsystem.to_owned(),
             controller: self.id,
             host: self.host.as_str().unwrap_or_default().to_owned(),
+            reactor: self.reactor,
             since: self.since,
             work: self.work.all().iter().fold(Work::default(), |sum, (_, work)| sum + work.get()),
             queues: queues.collect(),

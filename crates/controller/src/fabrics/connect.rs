@@ -1,15 +1,15 @@
 use crate::completion::Outcome;
-use crate::fabrics::association::{Association, Service};
+use crate::fabrics::association::{Association, Host, Service};
 use crate::fabrics::keep_alive::DISCOVERY_MS;
 use crate::fabrics::pair::Terms;
 use crate::fabrics::port::{Entrance, Subsystems};
-use crate::fabrics::queue::Queue;
+use crate::fabrics::queue_link::QueueLink;
 use crate::fabrics::rules::Limits;
 use crate::fabrics::subsystem::Subsystem;
 use crate::fabrics::transfer::brought;
 use crate::host_queue::Capsule;
 use spec::{Command, ConnectData, ConnectInvalid, ConnectReply, QualifiedName, Status};
-use std::rc::Rc;
+use std::sync::Arc;
 use zerocopy::FromBytes;
 
 /// A Host Identifier of 0h. Base 2.1 (Connect command, Data): the Connect of an admin queue sets it
@@ -40,10 +40,10 @@ impl From<Status> for Refusal {
 /// has taken the queue, with the parameters to bind it with, or the response that refuses it.
 pub(crate) fn connect(
     entrance: &Entrance,
-    queue: &Rc<Queue>,
+    link: &Arc<QueueLink>,
     capsule: &Capsule,
-) -> Result<(Rc<Association>, Terms), Outcome> {
-    joined(entrance, queue, capsule).map_err(|refusal| match refusal {
+) -> Result<(Arc<Association>, Terms), Outcome> {
+    joined(entrance, link, capsule).map_err(|refusal| match refusal {
         Refusal::Because(status) => Outcome::of(status),
         Refusal::Invalid(invalid) => {
             Outcome { result: invalid.0.into(), ..Outcome::of(Status::CONNECT_INVALID_PARAMETERS) }
@@ -58,9 +58,9 @@ pub(crate) fn connected(association: &Association) -> Outcome {
 
 fn joined(
     entrance: &Entrance,
-    queue: &Rc<Queue>,
+    link: &Arc<QueueLink>,
     capsule: &Capsule,
-) -> Result<(Rc<Association>, Terms), Refusal> {
+) -> Result<(Arc<Association>, Terms), Refusal> {
     let command = &capsule.command;
     if command.record_format() != 0 {
         return Err(Status::CONNECT_INCOMPATIBLE_FORMAT.into());
@@ -72,14 +72,15 @@ fn joined(
         0 => new_association(entrance, command, &data)?,
         id => association_of(entrance.subsystems(), command, id, &data)?,
     };
-    if !association.add_queue(command.queue_id(), queue) {
-        return Err(Status::COMMAND_SEQUENCE_ERROR.into());
-    }
     let terms = Terms {
         id: command.queue_id(),
         entries: command.queue_size() + 1,
         has_flow_control: !command.connect_attributes().disables_flow_control(),
     };
+    link.set_entries(terms.entries);
+    if !association.add_queue(terms.id, link) {
+        return Err(Status::COMMAND_SEQUENCE_ERROR.into());
+    }
     Ok((association, terms))
 }
 
@@ -88,11 +89,11 @@ fn new_association(
     entrance: &Entrance,
     command: &Command,
     data: &ConnectData,
-) -> Result<Rc<Association>, Refusal> {
+) -> Result<Arc<Association>, Refusal> {
     let subsystems = entrance.subsystems();
     let mut limits = subsystems.rules().limits;
     check_size(command, limits)?;
-    let (host, name) = names(data)?;
+    let (host_name, name) = names(data)?;
     let mut keep_alive_ms = command.keep_alive_ms();
     let (associations, service) = if name == QualifiedName::DISCOVERY {
         if keep_alive_ms == 0 {
@@ -101,14 +102,16 @@ fn new_association(
         limits.associations = Limits::DISCOVERY_ASSOCIATIONS;
         (subsystems.discovery(), Service::Discovery(entrance.address().clone()))
     } else {
-        let subsystem = admitted(subsystems, name, host)?;
+        let subsystem = admitted(subsystems, name, host_name)?;
         (&subsystem.associations.clone(), Service::Storage(subsystem))
     };
     // In the dynamic controller model no controller exists before the Connect.
     if data.controller_id != ConnectData::ANY_CONTROLLER {
         return Err(ConnectInvalid::CONTROLLER_ID.into());
     }
-    let association = associations.add(data.host_id, data.host, service, keep_alive_ms, limits);
+    let host =
+        Host { id: data.host_id, name: data.host, reactor: entrance.reactor(), keep_alive_ms };
+    let association = associations.add(&host, service, limits);
     let association = association.ok_or(Status::CONNECT_CONTROLLER_BUSY)?;
     if data.host.is_empty() {
         subsystems.notice_unnamed_host();
@@ -132,7 +135,7 @@ fn association_of(
     command: &Command,
     id: u16,
     data: &ConnectData,
-) -> Result<Rc<Association>, Refusal> {
+) -> Result<Arc<Association>, Refusal> {
     check_size(command, subsystems.rules().limits)?;
     let (host, name) = names(data)?;
     if name == QualifiedName::DISCOVERY {
@@ -161,8 +164,8 @@ fn check_size(command: &Command, limits: Limits) -> Result<(), Refusal> {
     if is_possible { Ok(()) } else { Err(ConnectInvalid::QUEUE_SIZE.into()) }
 }
 
-/// Returns the subsystem `name`, if this reactor has it and `host` may connect to it.
-fn admitted(subsystems: &Subsystems, name: &str, host: &str) -> Result<Rc<Subsystem>, Refusal> {
+/// Returns the subsystem `name`, if there is one and `host` may connect to it.
+fn admitted(subsystems: &Subsystems, name: &str, host: &str) -> Result<Arc<Subsystem>, Refusal> {
     let subsystem = subsystems.find(name).ok_or(ConnectInvalid::SUBSYSTEM)?;
     if !subsystems.rules().admit(name, host) {
         return Err(Status::CONNECT_INVALID_HOST.into());

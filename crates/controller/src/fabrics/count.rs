@@ -1,4 +1,4 @@
-use std::cell::RefCell;
+use crate::shared::Shared;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -26,27 +26,18 @@ impl Count {
     }
 }
 
-/// The separate counters of all reactors that execute a device's commands.
+/// The separate counters of all reactors that execute a device's commands, by their numbers.
 #[derive(Debug, Default)]
-pub(crate) struct PerReactor<T> {
-    here: Arc<T>,
-    /// Counters of tenants, by their numbers.
-    elsewhere: RefCell<BTreeMap<u32, Arc<T>>>,
-}
+pub(crate) struct PerReactor<T>(Shared<BTreeMap<u32, Arc<T>>>);
 
 impl<T: Default> PerReactor<T> {
-    /// Returns the counter of the tenant with this number, or of this reactor.
-    pub(crate) fn of(&self, tenant: Option<u32>) -> Arc<T> {
-        match tenant {
-            Some(number) => self.elsewhere.borrow_mut().entry(number).or_default().clone(),
-            None => self.here.clone(),
-        }
+    /// Returns the counter of the reactor with this number.
+    pub(crate) fn of(&self, reactor: u32) -> Arc<T> {
+        self.0.lock().entry(reactor).or_default().clone()
     }
 
-    /// Returns the counters of all reactors, this one first, with the numbers of tenants.
-    pub(crate) fn all(&self) -> Vec<(Option<u32>, Arc<T>)> {
-        let elsewhere = self.elsewhere.borrow();
-        let elsewhere = elsewhere.iter().map(|(&number, it)| (Some(number), it.clone()));
-        std::iter::once((None, self.here.clone())).chain(elsewhere).collect()
+    /// Returns the counters of all reactors with their numbers.
+    pub(crate) fn all(&self) -> Vec<(u32, Arc<T>)> {
+        self.0.lock().iter().map(|(&number, it)| (number, it.clone())).collect()
     }
 }

@@ -1,7 +1,7 @@
 use crate::fabrics::slots::CommandHead;
+use crate::shared::Shared;
 use spec::{Completion, ErrorEntry, Status};
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use zerocopy::IntoBytes;
 
 /// Maximum entries of a controller's error log (ELPE).
@@ -14,7 +14,7 @@ const NOWHERE: u16 = 0xffff;
 /// before they respond, so that the host finds each failure there. Successful commands do not take
 /// the lock.
 #[derive(Debug, Default)]
-pub(crate) struct ErrorLog(Mutex<State>);
+pub(crate) struct ErrorLog(Shared<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -24,10 +24,6 @@ struct State {
 }
 
 impl ErrorLog {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Records a failed command of a queue, or an error without a command. "Key exists" and "key
     /// does not exist" are results, not failures. A failed Connect adds no entry (Base 2.1, Connect
     /// command).
@@ -42,7 +38,7 @@ impl ErrorLog {
         if is_result || command.is_some_and(|command| command.is_connect) {
             return;
         }
-        let State { count, entries } = &mut *self.state();
+        let State { count, entries } = &mut *self.0.lock();
         *count += 1;
         entries.truncate(ERRORS_KEPT - 1);
         let [.., low, high]: [u8; 16] = zerocopy::transmute!(completion);
@@ -61,12 +57,12 @@ impl ErrorLog {
 
     /// Returns the number of failed commands.
     pub(crate) fn count(&self) -> u64 {
-        self.state().count
+        self.0.lock().count
     }
 
     /// Returns the log page with the maximum number of entries; unused ones are zeros.
     pub(crate) fn page(&self) -> Vec<u8> {
-        let mut entries: Vec<ErrorEntry> = self.state().entries.iter().cloned().collect();
+        let mut entries: Vec<ErrorEntry> = self.0.lock().entries.iter().cloned().collect();
         entries.resize_with(ERRORS_KEPT, ErrorEntry::default);
         entries.as_bytes().to_vec()
     }

@@ -63,7 +63,7 @@ impl Pair {
 /// Returns the namespace with this id for the commands that have arrived. `None` if they need
 /// tasks, or if a state of the device refuses them.
 fn begin(io_context: &IoContext, nsid: u32) -> Option<(u32, Arc<NamespaceInUse>)> {
-    let IoContext { rights, device, .. } = io_context;
+    let device = &io_context.device;
     if !device.has_quick_commands() {
         return None;
     }
@@ -72,7 +72,7 @@ fn begin(io_context: &IoContext, nsid: u32) -> Option<(u32, Arc<NamespaceInUse>)
     if !io_context.is_open(nsid) {
         return None;
     }
-    rights.state.hear();
+    io_context.association.keep_alive.hear();
     Some((nsid, namespace))
 }
 
@@ -81,9 +81,7 @@ fn begin(io_context: &IoContext, nsid: u32) -> Option<(u32, Arc<NamespaceInUse>)
 #[inline]
 fn check(io_context: &IoContext, command: &Command, len: u32) -> Option<u32> {
     match command.opcode() {
-        Opcode::STORE if len <= io_context.rights.value_bytes && sgl_len(command) == Ok(len) => {
-            Some(0)
-        }
+        Opcode::STORE if len <= io_context.value_bytes && sgl_len(command) == Ok(len) => Some(0),
         Opcode::RETRIEVE => room(command).ok(),
         _ => None,
     }

@@ -39,7 +39,7 @@ impl Pair {
 
     #[inline(never)]
     fn start_task(self: &Rc<Self>, io_context: &IoContext, capsule: Capsule) {
-        io_context.rights.state.hear();
+        io_context.association.keep_alive.hear();
         let ticket = self.take_slot(CommandHead::of(&capsule.command));
         let ticket = ticket.expect("the queue has room for the command");
         match decode(io_context, capsule, false) {
@@ -69,7 +69,7 @@ impl Pair {
                 }
                 Tried::Landing(landing) => {
                     let began = clock::now();
-                    io_context.rights.tally.begin(began);
+                    io_context.tally.begin(began);
                     let (namespace, command) = (namespace.clone(), (take_slot(), begun));
                     let commit = Commit { namespace, landing, began, command };
                     self.commits.push(self, commit);
@@ -98,7 +98,7 @@ impl Pair {
         tickets: [Ticket; 2],
         capsules: [Capsule; 2],
     ) {
-        io_context.rights.state.hear();
+        io_context.association.keep_alive.hear();
         let (pair, jobs) = (self.clone(), decode_fused(io_context, capsules));
         clock::spawn(async move {
             match jobs {
@@ -139,7 +139,7 @@ impl Pair {
 
     /// Counts the end of an I/O command, and sends its response.
     fn end(&self, io_context: &IoContext, ticket: Ticket, begun: Begun, mut outcome: Outcome) {
-        io_context.rights.tally.end(clock::now());
+        io_context.tally.end(clock::now());
         let mut work = Work::default();
         io_context.end(begun, &mut outcome, &mut work);
         io_context.count(&work);
@@ -190,9 +190,9 @@ fn decode_fused(
     io_context: &IoContext,
     [first, second]: [Capsule; 2],
 ) -> Result<[Job<Submission>; 2], [Status; 2]> {
-    let IoContext { rights, device, .. } = io_context;
-    if rights.state.takes_commands()
-        && let Some(namespace) = device.namespace_of(first.command.nsid(), &rights.host)
+    let association = &io_context.association;
+    if association.registers.takes_commands()
+        && let Some(namespace) = association.namespace(first.command.nsid())
     {
         fused::check(&namespace, &first.command, &second.command).map_err(|status| [status; 2])?;
     }
@@ -207,15 +207,15 @@ fn decode_fused(
 /// command is refused unless the other command came with it (`is_beside`).
 #[inline]
 fn decode(
-    IoContext { rights, device, .. }: &IoContext,
+    IoContext { association, device, value_bytes, .. }: &IoContext,
     capsule: Capsule,
     is_beside: bool,
 ) -> Result<Job<Submission>, Status> {
-    if !rights.state.takes_commands() {
+    if !association.registers.takes_commands() {
         return Err(Status::COMMAND_SEQUENCE_ERROR);
     }
     let Capsule { command, data, .. } = capsule;
-    let namespace = device.namespace_of(command.nsid(), &rights.host);
+    let namespace = device.namespace_of(command.nsid(), &association.host);
     let Some(namespace) = namespace else {
         let is_known = io_command::is_known(command.opcode());
         return Err(if is_known { Status::INVALID_NAMESPACE } else { Status::INVALID_OPCODE });
@@ -225,7 +225,7 @@ fn decode(
     if command.is_fused() && !is_beside {
         return Err(fused::refusal_alone(&namespace, &command));
     }
-    if is_store(&namespace, &command) && command.size() > rights.value_bytes {
+    if is_store(&namespace, &command) && command.size() > *value_bytes {
         return Err(Status::INVALID_VALUE_SIZE);
     }
     if let Some(status) = device.sanitizing.refusal() {

@@ -1,45 +1,43 @@
 use crate::completion::Outcome;
 use crate::controller::Controller;
-use crate::fabrics::association_state::AssociationState;
-use crate::fabrics::error_log::ErrorLog;
+use crate::fabrics::association::{Association, Service};
 use crate::fabrics::tally::Tally;
 use crate::fabrics::work::{Work, WorkCount};
 use crate::io_command::Begun;
-use clock::User;
-use spec::{QualifiedName, Status};
+use spec::Status;
 use std::sync::Arc;
 
-/// The association's context for I/O queues, in any reactor.
-#[derive(Clone, Debug)]
-pub(crate) struct AssociationIo {
-    pub(crate) host: QualifiedName,
-    /// Maximum bytes of a value that it may store.
+/// The parts needed to execute the commands of an I/O queue.
+pub(crate) struct IoContext {
+    pub(crate) association: Arc<Association>,
+    pub(crate) device: Arc<Controller>,
+    /// Maximum bytes of a value that the host may store.
     pub(crate) value_bytes: u32,
-    pub(crate) state: Arc<AssociationState>,
-    pub(crate) errors: Arc<ErrorLog>,
-    /// The subsystem's counters in the executing reactor.
+    /// The subsystem's counters in this reactor.
     pub(crate) tally: Arc<Tally>,
-    /// The association's counters in the executing reactor.
+    /// The association's counters in this reactor.
     pub(crate) work: Arc<WorkCount>,
 }
 
-/// The parts needed to execute the commands of an I/O queue.
-#[derive(Debug)]
-pub(crate) struct IoContext {
-    pub(crate) rights: AssociationIo,
-    pub(crate) device: Arc<Controller>,
-    /// Counts a queue in another reactor than the device's until its last command has ended.
-    #[expect(dead_code, reason = "it counts until it drops")]
-    pub(crate) user: Option<User>,
-}
-
 impl IoContext {
+    /// Returns the context of the I/O queues of `association` in the reactor with this number.
+    pub(crate) fn new(association: &Arc<Association>, reactor: u32) -> Option<Self> {
+        let Service::Storage(subsystem) = &association.service else { return None };
+        Some(Self {
+            association: association.clone(),
+            device: subsystem.device.clone(),
+            value_bytes: association.limits.value_bytes,
+            tally: subsystem.tally.of(reactor),
+            work: association.work.of(reactor),
+        })
+    }
+
     /// Returns whether no state of the device refuses commands of a namespace.
     #[inline]
     pub(crate) fn is_open(&self, nsid: u32) -> bool {
-        let Self { rights, device, .. } = self;
-        rights.state.takes_commands()
-            && device.attachments.are_of(nsid, &rights.host)
+        let Self { association, device, .. } = self;
+        association.registers.takes_commands()
+            && device.attachments.are_of(nsid, &association.host)
             && device.sanitizing.refusal().is_none()
             && !device.inventory.is_formatting(nsid)
     }
@@ -52,7 +50,7 @@ impl IoContext {
             *outcome = Outcome::of(Status::DATA_SGL_LENGTH_INVALID);
         }
         if !outcome.status.is_success() {
-            self.rights.tally.count_failure(outcome.status);
+            self.tally.count_failure(outcome.status);
         }
         work.count(begun.counted, begun.bytes + u64::from(outcome.data.len()), outcome.status);
         if begun.counted.is_write() {
@@ -62,7 +60,7 @@ impl IoContext {
 
     /// Adds executed commands to the counters of the subsystem and of the association.
     pub(crate) fn count(&self, work: &Work) {
-        self.rights.tally.work.add(work);
-        self.rights.work.add(work);
+        self.tally.work.add(work);
+        self.work.add(work);
     }
 }

@@ -31,7 +31,7 @@ impl<T> Job<T> {
         clock::label(ticket.head.command_id.into());
         clock::begin_account();
         let at = clock::now();
-        io_context.rights.tally.begin(at);
+        io_context.tally.begin(at);
         (self.namespace, self.todo, (self.begun, at))
     }
 

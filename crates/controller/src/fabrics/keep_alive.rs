@@ -1,7 +1,7 @@
-use crate::fabrics::association_state::AssociationState;
+use crate::shared::Shared;
 use base::Nanos;
-use std::cell::Cell;
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// The granularity of Keep Alive timeouts in units of 100 ms (KAS).
 pub(crate) const GRANULARITY: u16 = 10;
@@ -17,17 +17,20 @@ pub(crate) const DISCOVERY_MS: u32 = 120_000;
 ///
 /// It counts ticks instead of clock time. So a suspended machine does not let it expire, and a
 /// command does not read the clock.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct KeepAlive {
-    state: Arc<AssociationState>,
-    timeout_ms: Cell<u32>,
-    silent_ticks: Cell<u32>,
+    heard: AtomicBool,
+    timeout_ms: Shared<u32>,
+    silent_ticks: Shared<u32>,
 }
 
 impl KeepAlive {
-    /// Creates the timer of a host; `state` records its commands.
-    pub(crate) fn new(state: Arc<AssociationState>) -> Self {
-        Self { state, timeout_ms: Cell::new(0), silent_ticks: Cell::new(0) }
+    /// Records that the host has sent a command. Only the first of several reactors writes.
+    #[inline]
+    pub(crate) fn hear(&self) {
+        if !self.heard.load(Relaxed) {
+            self.heard.store(true, Relaxed);
+        }
     }
 
     /// Returns the timeout in milliseconds; 0 if disabled.
@@ -37,12 +40,12 @@ impl KeepAlive {
 
     pub(crate) fn set_timeout_ms(&self, timeout_ms: u32) {
         self.timeout_ms.set(timeout_ms);
-        self.state.hear();
+        self.hear();
     }
 
     /// Counts a tick. Returns whether the timer has expired: between the timeout and a tick later.
     pub(crate) fn expires(&self) -> bool {
-        if self.state.take_heard() {
+        if self.heard.swap(false, Relaxed) {
             self.silent_ticks.set(0);
             return false;
         }

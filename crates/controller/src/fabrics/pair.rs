@@ -1,18 +1,20 @@
+use crate::admin::Events;
 use crate::commit_queue::CommitQueue;
 use crate::completion::Outcome;
-use crate::fabrics::error_log::ErrorLog;
+use crate::fabrics::association::Association;
 use crate::fabrics::held::Held;
 use crate::fabrics::io_context::IoContext;
-use crate::fabrics::slots::{CommandHead, Gauge, Slots, Ticket};
+use crate::fabrics::queue_link::{QueueLink, Request};
+use crate::fabrics::slots::{CommandHead, Slots, Ticket};
 use crate::fabrics::workers::Workers;
 use crate::host_queue::{Capsule, Response, Responses};
 use crate::io_command::Begun;
 use crate::status::may_pass;
+use clock::User;
 use spec::{AdminOpcode, Command, Completion, Status};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// Maximum commands in flight on an unbound queue: its Connect, and a few more from a host that
 /// does not wait for the response.
@@ -42,51 +44,91 @@ impl Terms {
 /// The state of a bound queue.
 pub(crate) struct Binding {
     pub(crate) terms: Terms,
-    pub(crate) errors: Arc<ErrorLog>,
-    /// Set for an I/O queue whose commands this reactor executes.
+    pub(crate) association: Arc<Association>,
+    /// Set for an I/O queue.
     pub(crate) io_context: Option<IoContext>,
 }
 
-/// The commands of a queue pair, from arrival to response, in the reactor that executes them.
+/// The queue pair of a connection: its commands from arrival to response. It is unbound, an admin
+/// queue, or an I/O queue.
 pub(crate) struct Pair {
     pub(crate) responses: Rc<dyn Responses>,
     binding: OnceCell<Binding>,
     head: Cell<u16>,
     slots: RefCell<Slots>,
-    gauge: Arc<Gauge>,
+    pub(crate) link: Arc<QueueLink>,
     pub(crate) held: RefCell<Held>,
     pub(crate) workers: Workers,
     pub(crate) commits: CommitQueue<(Ticket, Begun)>,
+    /// Counts the queue until its last command has ended.
+    _user: User,
 }
 
 impl Pair {
     /// Creates an unbound queue.
-    pub(crate) fn new(responses: Rc<dyn Responses>, gauge: Arc<Gauge>) -> Rc<Self> {
+    pub(crate) fn new(
+        responses: Rc<dyn Responses>,
+        connection: Option<u64>,
+        user: User,
+    ) -> Rc<Self> {
+        let link = QueueLink::new(connection);
         Rc::new(Self {
             responses,
             binding: OnceCell::new(),
             head: Cell::new(0),
-            slots: RefCell::new(Slots::new(gauge.clone())),
-            gauge,
+            slots: RefCell::new(Slots::new(link.clone())),
+            link,
             held: RefCell::default(),
             workers: Workers::default(),
             commits: CommitQueue::default(),
+            _user: user,
         })
     }
 
     /// Binds the queue for a Connect, which takes the first of its entries.
-    pub(crate) fn bind(&self, binding: Binding) {
+    pub(crate) fn bind(self: &Rc<Self>, binding: Binding) {
         self.head.set(if binding.terms.has_flow_control { 1 } else { NO_FLOW_CONTROL });
         let first = self.binding.set(binding).is_ok();
         assert!(first, "a queue that is bound takes no Connect");
+        clock::spawn(self.clone().serve_requests());
     }
 
-    /// Returns the parameters of its Connect, if the queue is bound.
-    pub(crate) fn terms(&self) -> Option<Terms> {
-        self.binding.get().map(|binding| binding.terms)
+    /// Executes the requests of the association until the queue is over.
+    async fn serve_requests(self: Rc<Self>) {
+        let Binding { association, .. } = self.binding().expect("the queue is bound");
+        while let Some(request) = self.link.next().await {
+            match request {
+                Request::Abort(command_id, abort) => {
+                    abort.answer(!self.is_over() && self.abort(command_id));
+                }
+                Request::Answer(ticket, outcome) => self.answer(ticket, outcome),
+                Request::TellEvents => self.tell_events(&association.events),
+                Request::End => {
+                    self.finish();
+                    self.responses.end();
+                }
+            }
+        }
     }
 
-    /// Returns the context of its I/O commands in this reactor.
+    /// Completes Asynchronous Event Requests of an admin queue while events are pending, and frees
+    /// the slots of dropped requests.
+    pub(crate) fn tell_events(&self, events: &Events) {
+        for ticket in events.take_dropped() {
+            self.forget(ticket);
+        }
+        while let Some((ticket, event)) = events.next() {
+            self.answer(ticket, Outcome { result: event.0.into(), ..Outcome::done() });
+        }
+    }
+
+    /// Returns the association and the parameters of its Connect, if the queue is bound.
+    #[inline]
+    pub(crate) fn binding(&self) -> Option<&Binding> {
+        self.binding.get()
+    }
+
+    /// Returns the context of its I/O commands.
     #[inline]
     pub(crate) fn io_context(&self) -> Option<&IoContext> {
         self.binding.get()?.io_context.as_ref()
@@ -133,7 +175,7 @@ impl Pair {
 
     /// Returns the number of commands in flight.
     pub(crate) fn in_flight(&self) -> usize {
-        self.gauge.in_flight()
+        self.link.in_flight()
     }
 
     /// Sends the response of a command unless the command was aborted.
@@ -175,8 +217,7 @@ impl Pair {
 
     /// Ends the queue: later responses are dropped. Returns true for the first call.
     pub(crate) fn finish(self: &Rc<Self>) -> bool {
-        let is_first = !self.is_over();
-        self.gauge.end();
+        let is_first = self.link.close();
         self.execute_held();
         self.workers.dismiss();
         is_first
@@ -184,7 +225,7 @@ impl Pair {
 
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
-        self.gauge.is_over.load(Relaxed)
+        self.link.is_over()
     }
 
     /// Sends the response of a command.
@@ -204,7 +245,7 @@ impl Pair {
                 entry = entry.with_do_not_retry();
             }
             if let Some(binding) = binding {
-                binding.errors.record(binding.terms.id, Some(head), entry);
+                binding.association.errors.record(binding.terms.id, Some(head), entry);
             }
         }
         self.responses.respond(Response { entry, data, may_elide });

@@ -1,37 +1,40 @@
 use crate::controller::Controller;
 use crate::fabrics::association::{Association, Associations, Service};
 use crate::fabrics::discovery::{discovery_entries, discovery_log};
+use crate::fabrics::pair::Pair;
 use crate::fabrics::rules::Rules;
 use crate::fabrics::subsystem::Subsystem;
 use crate::fabrics::transport_address::TransportAddress;
+use crate::host_queue::Responses;
+use crate::shared::Shared;
+use clock::Users;
 use spec::{DiscoveryEntry, QualifiedName};
-use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// All subsystems for hosts by name, and the discovery subsystem, which lists them.
 pub struct Subsystems {
-    list: RefCell<Vec<Rc<Subsystem>>>,
-    /// The names of subsystems that are in another reactor.
-    elsewhere: RefCell<Vec<String>>,
-    discovery: Rc<Associations>,
-    generation: Cell<u64>,
-    rules: RefCell<Rc<Rules>>,
+    list: Shared<Vec<Arc<Subsystem>>>,
+    /// The names of subsystems in another list.
+    elsewhere: Shared<Vec<String>>,
+    discovery: Arc<Associations>,
+    generation: Shared<u64>,
+    rules: Shared<Arc<Rules>>,
     /// Called for the first host that connects without a name.
-    on_unnamed_host: RefCell<Option<Box<dyn FnOnce()>>>,
+    on_unnamed_host: Shared<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 impl Subsystems {
     /// Creates the discovery subsystem alone, with the default rules.
-    pub fn new() -> Rc<Self> {
-        Rc::new(Self {
-            list: RefCell::default(),
-            elsewhere: RefCell::default(),
-            discovery: Rc::default(),
-            generation: Cell::new(1),
-            rules: RefCell::default(),
-            on_unnamed_host: RefCell::default(),
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self {
+            list: Shared::default(),
+            elsewhere: Shared::default(),
+            discovery: Arc::default(),
+            generation: Shared::new(1),
+            rules: Shared::default(),
+            on_unnamed_host: Shared::default(),
         })
     }
 
@@ -39,31 +42,31 @@ impl Subsystems {
     ///
     /// # Panics
     /// If the name is in use.
-    pub fn add(&self, subsystem: Rc<Subsystem>) {
+    pub fn add(&self, subsystem: Arc<Subsystem>) {
         self.check_new(subsystem.nqn());
-        self.change(|| self.list.borrow_mut().push(subsystem));
+        self.change(|| self.list.lock().push(subsystem));
     }
 
-    /// Adds a subsystem of another reactor to discovery.
+    /// Adds a subsystem of another list to discovery.
     ///
     /// # Panics
     /// If the name is in use.
     pub fn add_elsewhere(&self, nqn: &str) {
         self.check_new(nqn);
-        self.change(|| self.elsewhere.borrow_mut().push(nqn.to_owned()));
+        self.change(|| self.elsewhere.lock().push(nqn.to_owned()));
     }
 
     /// Replaces the access rules of hosts. Existing associations stay, even if the new rules refuse
     /// their hosts.
     pub fn set_rules(&self, rules: Rules) {
-        if **self.rules.borrow() != rules {
-            self.change(|| *self.rules.borrow_mut() = Rc::new(rules));
+        if **self.rules.lock() != rules {
+            self.change(|| *self.rules.lock() = Arc::new(rules));
         }
     }
 
     /// Sets a function that is called when the first host without a name connects.
-    pub fn on_unnamed_host(&self, notice: impl FnOnce() + 'static) {
-        *self.on_unnamed_host.borrow_mut() = Some(Box::new(notice));
+    pub fn on_unnamed_host(&self, notice: impl FnOnce() + Send + 'static) {
+        *self.on_unnamed_host.lock() = Some(Box::new(notice));
     }
 
     pub(crate) fn notice_unnamed_host(&self) {
@@ -108,57 +111,61 @@ impl Subsystems {
         discovery_entries(&self.names(), &self.rules(), used, host)
     }
 
-    pub(crate) fn rules(&self) -> Rc<Rules> {
-        self.rules.borrow().clone()
+    pub(crate) fn rules(&self) -> Arc<Rules> {
+        self.rules.lock().clone()
     }
 
     /// Returns the names of all subsystems except discovery.
     pub(crate) fn names(&self) -> Vec<String> {
-        let here = self.list.borrow();
-        let here = here.iter().map(|subsystem| subsystem.nqn().to_owned());
-        here.chain(self.elsewhere.borrow().iter().cloned()).collect()
+        let here = self.all().into_iter().map(|subsystem| subsystem.nqn().to_owned());
+        let mut names: Vec<_> = here.collect();
+        names.extend_from_slice(&self.elsewhere.lock());
+        names
     }
 
-    /// Returns the subsystem with this name, if this reactor has it.
-    pub(crate) fn find(&self, nqn: &str) -> Option<Rc<Subsystem>> {
-        self.list.borrow().iter().find(|subsystem| subsystem.nqn() == nqn).cloned()
+    /// Returns the subsystem with this name, if this list has it.
+    pub(crate) fn find(&self, nqn: &str) -> Option<Arc<Subsystem>> {
+        self.list.lock().iter().find(|subsystem| subsystem.nqn() == nqn).cloned()
     }
 
     /// Returns the subsystems of a device.
-    pub(crate) fn of_device(&self, device: &Arc<Controller>) -> Vec<Rc<Subsystem>> {
-        let list = self.list.borrow();
+    pub(crate) fn of_device(&self, device: &Arc<Controller>) -> Vec<Arc<Subsystem>> {
+        let list = self.list.lock();
         list.iter().filter(|subsystem| Arc::ptr_eq(&subsystem.device, device)).cloned().collect()
     }
 
-    /// Returns all subsystems of this reactor except discovery.
-    pub(crate) fn all(&self) -> Vec<Rc<Subsystem>> {
-        self.list.borrow().clone()
+    /// Returns all subsystems of this list except discovery.
+    pub(crate) fn all(&self) -> Vec<Arc<Subsystem>> {
+        self.list.lock().clone()
     }
 
-    pub(crate) fn discovery(&self) -> &Rc<Associations> {
+    pub(crate) fn discovery(&self) -> &Arc<Associations> {
         &self.discovery
     }
 }
 
 impl fmt::Debug for Subsystems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.list.borrow().iter()).finish()
+        f.debug_list().entries(self.list.lock().iter()).finish()
     }
 }
 
 /// An address at which hosts connect to all [`Subsystems`].
 #[derive(Clone, Debug)]
 pub struct Entrance {
-    subsystems: Rc<Subsystems>,
-    address: Rc<TransportAddress>,
+    subsystems: Arc<Subsystems>,
+    address: Arc<TransportAddress>,
     connection: Option<u64>,
+    reactor: u32,
+    users: Users,
 }
 
 impl Entrance {
     /// Creates the entrance for hosts that connect to `address`, which discovery then reports. A
     /// server with several addresses creates an entrance for each.
-    pub fn new(subsystems: Rc<Subsystems>, address: TransportAddress) -> Self {
-        Self { subsystems, address: Rc::new(address), connection: None }
+    pub fn new(subsystems: Arc<Subsystems>, address: TransportAddress) -> Self {
+        let (address, users) = (Arc::new(address), Users::default());
+        Self { subsystems, address, connection: None, reactor: 0, users }
     }
 
     /// Sets the connection number, which [`Census`] reports for the connection's queue.
@@ -169,15 +176,27 @@ impl Entrance {
         Self { connection: Some(number), ..self }
     }
 
-    pub(crate) fn subsystems(&self) -> &Rc<Subsystems> {
+    /// Sets the number of this reactor, by which work is counted. Each queue is one of `users`
+    /// until its last command has ended.
+    #[must_use]
+    pub fn in_reactor(self, number: u32, users: Users) -> Self {
+        Self { reactor: number, users, ..self }
+    }
+
+    pub(crate) fn reactor(&self) -> u32 {
+        self.reactor
+    }
+
+    /// Creates an unbound queue.
+    pub(crate) fn pair(&self, responses: Rc<dyn Responses>) -> Rc<Pair> {
+        Pair::new(responses, self.connection, self.users.add())
+    }
+
+    pub(crate) fn subsystems(&self) -> &Arc<Subsystems> {
         &self.subsystems
     }
 
-    pub(crate) fn connection(&self) -> Option<u64> {
-        self.connection
-    }
-
-    pub(crate) fn address(&self) -> &Rc<TransportAddress> {
+    pub(crate) fn address(&self) -> &Arc<TransportAddress> {
         &self.address
     }
 }

@@ -8,7 +8,7 @@ use spec::{
     Capabilities, Command, Configuration, ControllerStatus, Property, ReadyTimeouts, Shutdown,
     ShutdownStatus, Status, Version,
 };
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// The version of the specification that controllers implement.
 pub(crate) const VERSION: Version = Version::V2_1;
@@ -51,7 +51,7 @@ pub(crate) fn get(association: &Association, command: &Command) -> Outcome {
 }
 
 /// Executes a Property Set.
-pub(crate) fn set(association: &Rc<Association>, command: &Command) -> Outcome {
+pub(crate) fn set(association: &Arc<Association>, command: &Command) -> Outcome {
     // All properties of 8 bytes are read only.
     if command.property_is_8_bytes() {
         return Outcome::of(Status::INVALID_FIELD);
@@ -82,7 +82,7 @@ fn subsystem(association: &Association) -> Option<&Subsystem> {
     }
 }
 
-fn configure(association: &Rc<Association>, new: Configuration) {
+fn configure(association: &Arc<Association>, new: Configuration) {
     let registers = &association.registers;
     let old = registers.configuration.replace(new);
     match (old.is_enabled(), new.is_enabled()) {
@@ -94,7 +94,7 @@ fn configure(association: &Rc<Association>, new: Configuration) {
                 ControllerStatus::FATAL
             });
         }
-        (true, false) => reset(association),
+        (true, false) => association.reset(),
         _ => {}
     }
     let asks = |configuration: Configuration| {
@@ -107,7 +107,7 @@ fn configure(association: &Rc<Association>, new: Configuration) {
 
 /// Shuts the controller down. Flushes a volatile cache first; without one acknowledged data is
 /// durable already.
-fn shut_down(association: &Rc<Association>) {
+fn shut_down(association: &Arc<Association>) {
     let set = |association: &Association, status| {
         let registers = &association.registers;
         registers.set_status(registers.status.get().with_shutdown(status));
@@ -141,16 +141,6 @@ fn is_valid(association: &Association, configuration: Configuration) -> bool {
     sets_are_known && entries_fit && pages_fit
 }
 
-/// Executes a Controller Level Reset: ends I/O queues, drops Asynchronous Event Requests and
-/// restores default features. The admin queue stays.
-fn reset(association: &Association) {
-    // In this order: a queue must stop answering before the status makes it refuse commands.
-    association.end_io_queues();
-    association.registers.set_status(ControllerStatus::default());
-    association.events.reset(association.admin_queue().as_deref());
-    association.features.reset();
-}
-
 /// Executes an NVM Subsystem Reset: a Controller Level Reset of every controller of the subsystem,
 /// also of other hosts. The medium keeps its data.
 fn reset_all(subsystem: &Subsystem) {
@@ -158,6 +148,6 @@ fn reset_all(subsystem: &Subsystem) {
         let registers = &controller.registers;
         registers.configuration.set(Configuration::default());
         registers.was_subsystem_reset.set(true);
-        reset(&controller);
+        controller.reset();
     }
 }

@@ -1,33 +1,34 @@
-use crate::fabrics::association_state::AssociationState;
+use crate::shared::Shared;
 use spec::{Configuration, ControllerStatus};
-use std::cell::Cell;
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Release};
 
 /// The properties that change.
 #[derive(Debug)]
 pub(crate) struct Registers {
-    pub(crate) configuration: Cell<Configuration>,
-    pub(crate) status: Cell<ControllerStatus>,
-    /// Shared state, which records whether the controller takes commands.
-    state: Arc<AssociationState>,
+    pub(crate) configuration: Shared<Configuration>,
+    pub(crate) status: Shared<ControllerStatus>,
     /// NSSRO: set until the host clears it.
-    pub(crate) was_subsystem_reset: Cell<bool>,
+    pub(crate) was_subsystem_reset: Shared<bool>,
+    /// Whether the controller takes commands; every command reads this.
+    takes_commands: AtomicBool,
 }
 
 impl Registers {
     /// Creates the registers of a controller; `was_subsystem_reset` is the initial NSSRO.
-    pub(crate) fn new(state: Arc<AssociationState>, was_subsystem_reset: bool) -> Self {
+    pub(crate) fn new(was_subsystem_reset: bool) -> Self {
         Self {
-            configuration: Cell::default(),
-            status: Cell::default(),
-            state,
-            was_subsystem_reset: Cell::new(was_subsystem_reset),
+            configuration: Shared::default(),
+            status: Shared::default(),
+            was_subsystem_reset: Shared::new(was_subsystem_reset),
+            takes_commands: AtomicBool::new(false),
         }
     }
 
     /// Returns whether the controller is enabled, and neither failed nor shut down.
+    #[inline]
     pub(crate) fn takes_commands(&self) -> bool {
-        self.state.takes_commands()
+        self.takes_commands.load(Acquire)
     }
 
     /// Sets the fatal status.
@@ -35,9 +36,11 @@ impl Registers {
         self.set_status(ControllerStatus::FATAL);
     }
 
+    /// Sets the status (release): a reader of [`Self::takes_commands`] also sees all earlier
+    /// writes.
     pub(crate) fn set_status(&self, status: ControllerStatus) {
         self.status.set(status);
-        self.state.set_takes_commands(status == ControllerStatus::READY);
+        self.takes_commands.store(status == ControllerStatus::READY, Release);
     }
 
     pub(crate) fn status(&self) -> ControllerStatus {

@@ -1,26 +1,6 @@
+use crate::fabrics::queue_link::QueueLink;
 use spec::{AdminOpcode, Command, FabricsType, Opcode};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
-
-/// State of a queue that other reactors can read.
-#[derive(Debug, Default)]
-pub(crate) struct Gauge {
-    /// Set when the transport closes the queue or the controller ends it: responses are dropped.
-    pub(crate) is_over: AtomicBool,
-    in_flight: AtomicUsize,
-}
-
-impl Gauge {
-    pub(crate) fn end(&self) {
-        self.is_over.store(true, Relaxed);
-    }
-
-    /// Returns the number of commands in flight, aborted ones included.
-    pub(crate) fn in_flight(&self) -> usize {
-        self.in_flight.load(Relaxed)
-    }
-}
 
 /// The parts of a command that its response and the error log need.
 #[derive(Clone, Copy, Debug)]
@@ -73,19 +53,19 @@ enum State {
 ///
 /// A slot is found by its number and not by the command's id: a host may use the id again as soon
 /// as it was told that the command was aborted, while the command still runs to its end.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Slots {
     /// Where other reactors read the number of slots in use.
-    gauge: Arc<Gauge>,
+    link: Arc<QueueLink>,
     all: Vec<Slot>,
     free: Vec<u16>,
     detached: u16,
 }
 
 impl Slots {
-    /// Creates slots whose number in use is in `gauge`.
-    pub(crate) fn new(gauge: Arc<Gauge>) -> Self {
-        Self { gauge, ..Self::default() }
+    /// Creates slots whose number in use is in `link`.
+    pub(crate) fn new(link: Arc<QueueLink>) -> Self {
+        Self { link, ..Self::default() }
     }
 
     /// Takes a slot for a command. Returns `None` if `most` commands are outstanding.
@@ -105,7 +85,7 @@ impl Slots {
             Some(free) => *free = taken,
             None => self.all.push(taken),
         }
-        self.gauge.in_flight.store(self.taken(), Relaxed);
+        self.link.set_in_flight(self.taken());
         Some(ticket)
     }
 
@@ -116,7 +96,7 @@ impl Slots {
         let state = std::mem::replace(state, State::Free);
         assert!(state != State::Free, "a command is answered once");
         self.free.push(ticket.slot);
-        self.gauge.in_flight.store(self.taken(), Relaxed);
+        self.link.set_in_flight(self.taken());
         if state == State::Detached {
             self.detached -= 1;
         }

@@ -6,7 +6,6 @@ use crate::namespace::NamespaceInUse;
 use base::checksum::hash64;
 use spec::{CommandSet, QualifiedName, Text, is_qualified_name};
 use std::fmt;
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// Counters of a device's flash, from the code that built the device.
@@ -50,7 +49,7 @@ pub struct SubsystemConfig {
     /// The firmware revision: at most 8 printable ASCII characters.
     pub firmware: String,
     /// Returns the flash figures; called for each request of a host.
-    pub flash: Box<dyn Fn() -> FlashFigures>,
+    pub flash: Box<dyn Fn() -> FlashFigures + Send + Sync>,
 }
 
 /// A device as hosts connect to it (Base 2.1, NVM subsystem). Each host has a controller of its
@@ -59,9 +58,9 @@ pub struct Subsystem {
     nqn: String,
     pub(crate) serial: Text<20>,
     pub(crate) firmware: Text<8>,
-    flash: Box<dyn Fn() -> FlashFigures>,
+    flash: Box<dyn Fn() -> FlashFigures + Send + Sync>,
     pub(crate) device: Arc<Controller>,
-    pub(crate) associations: Rc<Associations>,
+    pub(crate) associations: Arc<Associations>,
     pub(crate) tally: PerReactor<Tally>,
 }
 
@@ -70,20 +69,20 @@ impl Subsystem {
     ///
     /// # Panics
     /// If a part of `config` does not fit its field.
-    pub fn new(config: SubsystemConfig, device: Arc<Controller>) -> Rc<Self> {
+    pub fn new(config: SubsystemConfig, device: Arc<Controller>) -> Arc<Self> {
         assert!(
             is_qualified_name(&config.nqn),
             "a subsystem has an NVMe Qualified Name, not {:?}",
             config.nqn
         );
         device.list_short_keys();
-        Rc::new(Self {
+        Arc::new(Self {
             nqn: config.nqn,
             serial: Text::new(&config.serial),
             firmware: Text::new(&config.firmware),
             flash: config.flash,
             device,
-            associations: Rc::default(),
+            associations: Arc::default(),
             tally: PerReactor::default(),
         })
     }
@@ -109,7 +108,7 @@ impl Subsystem {
     }
 
     /// Returns the controllers whose hosts have this namespace attached.
-    pub(crate) fn controllers_with(&self, nsid: u32) -> Vec<Rc<Association>> {
+    pub(crate) fn controllers_with(&self, nsid: u32) -> Vec<Arc<Association>> {
         let mut controllers = self.associations.all();
         controllers.retain(|controller| controller.namespace(nsid).is_some());
         controllers

@@ -51,7 +51,7 @@ async fn act(world: &World, line: &Line, io: &Line, input: &mut Input<'_>) {
                 reads: input.number().into(),
                 ..FlashFigures::NEW
             };
-            world.flash.set(figures);
+            *world.flash.lock().expect("no thread panics") = figures;
         }
         _ => pass(pause(input)).await,
     }

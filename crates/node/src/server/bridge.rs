@@ -1,20 +1,18 @@
-//! Queues between the connections of one reactor and the devices on another.
+//! Queues between the connections of one reactor and the emulated devices on another.
 //!
+//! The model of an emulated device runs in one reactor, and commands for it go there as messages.
 //! Connections number their queues. A reused queue number gets a new life count, so a response that
 //! arrives after its connection has closed is dropped.
 //!
-//! All reactors execute the commands of a drive on a disk. The device's reactor sends each I/O
-//! queue a lease once, and the connection's reactor executes its commands. The drive closes when no
-//! reactor executes commands ([`FarDevice::leave`], [`FarQueues::left`]). All reactors run until it
-//! is closed ([`FarDevice::gone`]), because their tasks wait for one another.
+//! Each reactor executes the commands of its connections on a drive without emulation itself
+//! ([`FarDevice::near_port`]). The drive closes when no reactor executes commands
+//! ([`FarDevice::leave`], [`FarQueues::left`]). All reactors run until it is closed
+//! ([`FarDevice::gone`]), because their tasks wait for one another.
 
 use super::connections::{ConnectionInfo, transport_address};
 use super::device_set::DeviceSet;
 use clock::{Notify, Stage, Users};
-use controller::{
-    Capsule, Controller, Entrance, FabricQueue, HostQueue, Lease, LeasedQueue, Port, Response,
-    Responses, Tenant,
-};
+use controller::{Capsule, Entrance, HostQueue, Port, Response, Responses, Subsystems};
 use reactor::{Inbox, Outbox};
 use spec::Command;
 use std::cell::{Cell, RefCell};
@@ -37,56 +35,31 @@ pub(super) enum ToDevice {
     /// A host has connected.
     Open(QueueId, ConnectionInfo),
     Submit(QueueId, Capsule),
-    /// Answers the oldest unanswered [`FromDevice::Abort`] of the queue: whether the command was
-    /// outstanding.
-    Aborted(QueueId, bool),
     Close(QueueId),
-    /// No command of a lease is in flight, and the sender starts no more.
+    /// The sender executes no command on the devices, and starts no more.
     Left,
 }
 
 /// A message from a device's reactor to a connection's reactor.
 #[derive(Debug)]
 pub(super) enum FromDevice {
+    /// The devices are open, and hosts can connect.
+    Ready,
     Respond(QueueId, Response),
-    Lease(QueueId, Box<Leased>),
-    /// Requests to abort the command with this id on a leased queue.
-    Abort(QueueId, u16),
     End(QueueId),
-}
-
-/// A lease of a queue, and its device.
-#[derive(Debug)]
-pub(super) struct Leased {
-    lease: Lease,
-    device: Arc<Controller>,
-}
-
-/// A queue of a connection.
-struct Connection {
-    responses: Rc<dyn Responses>,
-    /// Its lease, if this reactor executes its I/O commands.
-    leased: RefCell<Option<Rc<LeasedQueue>>>,
-}
-
-impl Connection {
-    #[inline]
-    fn leased(&self) -> Option<Rc<LeasedQueue>> {
-        self.leased.borrow().clone()
-    }
 }
 
 /// The connections of one reactor by the slots of their queues.
 #[derive(Default)]
 struct Connected {
     /// The slots, each with its number of earlier uses.
-    places: Vec<(u32, Option<Rc<Connection>>)>,
+    places: Vec<(u32, Option<Rc<dyn Responses>>)>,
     free: Vec<u32>,
 }
 
 impl Connected {
     /// Puts `it` into a free slot.
-    fn add(&mut self, it: Rc<Connection>) -> QueueId {
+    fn add(&mut self, it: Rc<dyn Responses>) -> QueueId {
         let place = self.free.pop().unwrap_or_else(|| {
             self.places.push((0, None));
             u32::try_from(self.places.len() - 1).expect("far fewer than 2^32 connections")
@@ -97,13 +70,13 @@ impl Connected {
     }
 
     #[inline]
-    fn get(&self, id: QueueId) -> Option<Rc<Connection>> {
+    fn get(&self, id: QueueId) -> Option<Rc<dyn Responses>> {
         let (life, it) = self.places.get(id.place as usize)?;
         it.as_ref().filter(|_| *life == id.life).cloned()
     }
 
-    fn all(&self) -> impl Iterator<Item = &Rc<Connection>> {
-        self.places.iter().filter_map(|(_, it)| it.as_ref())
+    fn all(&self) -> Vec<Rc<dyn Responses>> {
+        self.places.iter().filter_map(|(_, it)| it.clone()).collect()
     }
 
     fn remove(&mut self, id: QueueId) {
@@ -114,39 +87,55 @@ impl Connected {
     }
 }
 
+/// Whether the reactor of a device has opened its devices. It ends after it has closed them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum DeviceState {
+    Opening,
+    Open,
+    Gone,
+}
+
 /// The devices of one reactor, as the connections of another reactor use them.
 pub(super) struct FarDevice {
     commands: Outbox<ToDevice>,
     queues: RefCell<Connected>,
-    /// Queues that this reactor executes, until their last commands have ended.
-    leased: Users,
-    is_leaving: Cell<bool>,
-    /// Whether the device's reactor has ended, which it does after it has closed its devices.
-    is_gone: Cell<bool>,
-    gone: Notify,
+    subsystems: Arc<Subsystems>,
+    /// The number of this reactor.
+    reactor: u32,
+    /// The queues of this reactor's connections that execute commands in this reactor.
+    users: Users,
+    state: Cell<DeviceState>,
+    /// Notified when `state` has changed.
+    changed: Notify,
 }
 
 impl FarDevice {
-    /// Returns a device that sends to `commands`. Spawns a task that handles messages from
-    /// `responses` until the device is gone.
-    pub(super) fn new(commands: Outbox<ToDevice>, responses: Inbox<FromDevice>) -> Rc<Self> {
+    /// Returns the devices of `subsystems` for the connections of this reactor, which has number
+    /// `reactor`. Sends to `commands`, and spawns a task that handles messages from `responses`
+    /// until the devices are gone.
+    pub(super) fn new(
+        subsystems: Arc<Subsystems>,
+        reactor: u32,
+        commands: Outbox<ToDevice>,
+        responses: Inbox<FromDevice>,
+    ) -> Rc<Self> {
         let device = Rc::new(Self {
             commands,
             queues: RefCell::default(),
-            leased: Users::default(),
-            is_leaving: Cell::new(false),
-            is_gone: Cell::new(false),
-            gone: Notify::new(),
+            subsystems,
+            reactor,
+            users: Users::default(),
+            state: Cell::new(DeviceState::Opening),
+            changed: Notify::new(),
         });
         let it = device.clone();
         clock::spawn(async move {
             while let Some(message) = responses.receive().await {
                 it.hear(message);
             }
-            it.is_gone.set(true);
+            it.set_state(DeviceState::Gone);
             // Commands may wait for the device's reactor without end.
-            it.leased.abandon();
-            it.gone.notify();
+            it.users.abandon();
         });
         device
     }
@@ -154,69 +143,65 @@ impl FarDevice {
     fn hear(&self, message: FromDevice) {
         let connection = |id| self.queues.borrow().get(id);
         match message {
+            FromDevice::Ready => self.set_state(DeviceState::Open),
             FromDevice::Respond(id, response) => {
-                let Some(connection) = connection(id) else { return };
-                match connection.leased() {
-                    Some(queue) => queue.relay(response),
-                    None => connection.responses.respond(response),
-                }
-            }
-            FromDevice::Lease(id, leased) => {
-                if let Some(connection) = connection(id).filter(|_| !self.is_leaving.get()) {
-                    let queue = self.take(*leased, connection.responses.clone());
-                    *connection.leased.borrow_mut() = Some(Rc::new(queue));
-                }
-            }
-            FromDevice::Abort(id, command_id) => {
-                // If the queue is closed, a `Close` message is already on its way.
                 if let Some(connection) = connection(id) {
-                    let was_there =
-                        connection.leased().is_some_and(|queue| queue.abort(command_id));
-                    self.commands.send(ToDevice::Aborted(id, was_there));
+                    connection.respond(response);
                 }
             }
             FromDevice::End(id) => {
-                let Some(connection) = connection(id) else { return };
-                match connection.leased() {
-                    Some(queue) => queue.end(),
-                    None => connection.responses.end(),
+                if let Some(connection) = connection(id) {
+                    connection.end();
                 }
             }
         }
     }
 
-    fn take(&self, leased: Leased, responses: Rc<dyn Responses>) -> LeasedQueue {
-        LeasedQueue::new(leased.lease, leased.device, responses, self.leased.add())
+    fn set_state(&self, state: DeviceState) {
+        self.state.set(state);
+        self.changed.notify();
     }
 
-    /// Returns the port for a host that connected by `way`.
-    pub(super) fn port(self: &Rc<Self>, way: ConnectionInfo) -> Rc<dyn Port> {
+    /// Returns the port of an emulated device for a host that connected by `way`.
+    pub(super) fn far_port(self: &Rc<Self>, way: ConnectionInfo) -> Rc<dyn Port> {
         Rc::new(FarPort { device: self.clone(), way })
     }
 
-    /// Stops starting commands and closes the connections: a connection that waits for a response
-    /// would wait for ever.
+    /// Returns the port of a drive whose commands this reactor executes for a host that connected
+    /// by `way`.
+    pub(super) fn near_port(&self, way: ConnectionInfo) -> Rc<dyn Port> {
+        let address = transport_address(way.address);
+        let entrance = Entrance::new(self.subsystems.clone(), address).of_connection(way.number);
+        Rc::new(entrance.in_reactor(self.reactor, self.users.clone()))
+    }
+
+    /// Closes the connections of emulated devices: one that waits for a response would wait for
+    /// ever.
     pub(super) fn end(&self) {
-        self.is_leaving.set(true);
-        let connections: Vec<_> = self.queues.borrow().all().cloned().collect();
+        let connections = self.queues.borrow().all();
         for connection in connections {
-            if let Some(queue) = connection.leased.take() {
-                queue.close();
-            }
-            connection.responses.end();
+            connection.end();
         }
     }
 
-    /// Waits for commands in flight to end, then tells the device's reactor that this one has left.
+    /// Waits for commands in flight in this reactor to end, then tells the device's reactor that
+    /// this one has left. All connections are closed.
     pub(super) async fn leave(&self) {
-        self.leased.end(Stage::Queue).await;
+        self.users.end(Stage::Queue).await;
         self.commands.send(ToDevice::Left);
+    }
+
+    /// Returns when the device's reactor has opened its devices or has ended.
+    pub(super) async fn opened(&self) {
+        while self.state.get() == DeviceState::Opening {
+            self.changed.wait().await;
+        }
     }
 
     /// Returns when the device's reactor has closed its devices or has ended otherwise.
     pub(super) async fn gone(&self) {
-        while !self.is_gone.get() {
-            self.gone.wait().await;
+        while self.state.get() != DeviceState::Gone {
+            self.changed.wait().await;
         }
     }
 }
@@ -229,43 +214,27 @@ struct FarPort {
 impl Port for FarPort {
     fn queue(&self, responses: Rc<dyn Responses>) -> Rc<dyn HostQueue> {
         let device = self.device.clone();
-        let connection = Rc::new(Connection { responses, leased: RefCell::default() });
-        let id = device.queues.borrow_mut().add(connection.clone());
+        let id = device.queues.borrow_mut().add(responses);
         device.commands.send(ToDevice::Open(id, self.way));
-        Rc::new(FarQueue { device, id, connection })
+        Rc::new(FarQueue { device, id })
     }
 }
 
 struct FarQueue {
     device: Rc<FarDevice>,
     id: QueueId,
-    connection: Rc<Connection>,
 }
 
 impl HostQueue for FarQueue {
     fn submit(&self, capsule: Capsule) {
-        let left = match &*self.connection.leased.borrow() {
-            Some(queue) => queue.submit(capsule),
-            // The device's reactor may not know of the stop yet, and would answer that it does not
-            // execute commands of this queue.
-            None if self.device.is_leaving.get() => None,
-            None => Some(capsule),
-        };
-        if let Some(capsule) = left {
-            self.device.commands.send(ToDevice::Submit(self.id, capsule));
-        }
+        self.device.commands.send(ToDevice::Submit(self.id, capsule));
     }
 
     fn execute_held(&self) {
-        if let Some(queue) = &*self.connection.leased.borrow() {
-            queue.execute_held();
-        }
+        // The device's reactor does so after each command.
     }
 
     fn close(&self) {
-        if let Some(queue) = self.connection.leased.take() {
-            queue.close();
-        }
         self.device.commands.send(ToDevice::Close(self.id));
         self.device.queues.borrow_mut().remove(self.id);
     }
@@ -293,33 +262,12 @@ impl Responses for FarConnection {
     }
 }
 
-impl Tenant for FarConnection {
-    fn number(&self) -> u32 {
-        self.queues.reactor
-    }
-
-    fn lease(&self, device: &Arc<Controller>, lease: Lease) -> bool {
-        if !self.queues.device_set.is_shared(device) {
-            return false;
-        }
-        let leased = Box::new(Leased { lease, device: device.clone() });
-        self.queues.responses.send(FromDevice::Lease(self.id, leased));
-        true
-    }
-
-    fn abort(&self, command_id: u16) {
-        self.queues.responses.send(FromDevice::Abort(self.id, command_id));
-    }
-}
-
 /// The queues of another reactor's connections, in the reactor of the devices.
 pub(super) struct FarQueues {
     device_set: Rc<DeviceSet>,
-    /// The number of the other reactor.
-    reactor: u32,
     responses: Outbox<FromDevice>,
     /// By slot, without the number of uses: the messages of a queue arrive in order.
-    queues: RefCell<Vec<Option<FabricQueue>>>,
+    queues: RefCell<Vec<Option<Rc<dyn HostQueue>>>>,
     is_over: Cell<bool>,
     /// Whether the other reactor has stopped executing commands.
     has_left: Cell<bool>,
@@ -327,15 +275,12 @@ pub(super) struct FarQueues {
 }
 
 impl FarQueues {
-    /// Creates the queues of the reactor `reactor`, which receives from `responses`.
-    pub(super) fn new(
-        device_set: Rc<DeviceSet>,
-        reactor: u32,
-        responses: Outbox<FromDevice>,
-    ) -> Rc<Self> {
+    /// Creates the queues of the reactor that receives from `responses`, and tells it that the
+    /// devices are open.
+    pub(super) fn new(device_set: Rc<DeviceSet>, responses: Outbox<FromDevice>) -> Rc<Self> {
+        responses.send(FromDevice::Ready);
         Rc::new(Self {
             device_set,
-            reactor,
             responses,
             queues: RefCell::default(),
             is_over: Cell::new(false),
@@ -351,11 +296,13 @@ impl FarQueues {
                 ToDevice::Left => break,
                 _ if self.is_over.get() => {}
                 ToDevice::Open(id, way) => self.open(id, way),
-                ToDevice::Submit(id, capsule) => self.with(id, |queue| {
+                ToDevice::Submit(id, capsule) => {
+                    let queues = self.queues.borrow();
+                    let queue = queues[id.place as usize].as_ref();
+                    let queue = queue.expect("a queue is open until it is closed");
                     queue.submit(capsule);
                     queue.execute_held();
-                }),
-                ToDevice::Aborted(id, was_there) => self.with(id, |queue| queue.aborted(was_there)),
+                }
                 ToDevice::Close(id) => {
                     let queue = self.queues.borrow_mut()[id.place as usize].take();
                     queue.expect("a queue is closed once").close();
@@ -367,17 +314,9 @@ impl FarQueues {
         self.left.notify();
     }
 
-    fn with(&self, id: QueueId, does: impl FnOnce(&FabricQueue)) {
-        let queues = self.queues.borrow();
-        does(queues[id.place as usize].as_ref().expect("a queue is open until it is closed"));
-    }
-
     fn open(self: &Rc<Self>, id: QueueId, way: ConnectionInfo) {
-        let subsystems = self.device_set.subsystems.clone();
-        let entrance = Entrance::new(subsystems, transport_address(way.address));
-        let entrance = entrance.of_connection(way.number);
         let connection = Rc::new(FarConnection { id, queues: self.clone() });
-        let queue = entrance.queue_of(connection.clone(), connection);
+        let queue = self.device_set.port(way).queue(connection);
         let place = id.place as usize;
         let mut queues = self.queues.borrow_mut();
         let places = queues.len().max(place + 1);

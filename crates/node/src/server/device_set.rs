@@ -1,4 +1,5 @@
 use super::accept_order::AcceptOrder;
+use super::connections::{ConnectionInfo, transport_address};
 use super::device_census::DeviceCensus;
 use super::drive::Drive;
 use super::error::ServerError;
@@ -8,7 +9,8 @@ use super::served::Served;
 use super::served_state::{Began, ServedState};
 use super::setup::{ServedDevice, ServedSubsystem, ServerConfig};
 use crate::DiskOptions;
-use controller::{Controller, Rules, Subsystem, SubsystemConfig, Subsystems};
+use clock::Users;
+use controller::{Entrance, Port, Rules, Subsystem, SubsystemConfig, Subsystems};
 use engine::WorkPool;
 use reactor::{Outbox, Reactor, SendEnd};
 use std::path::PathBuf;
@@ -31,7 +33,10 @@ pub(super) struct DeviceSetPlan {
     resp: Vec<RespListeners>,
     /// Takes Redis clients for each of the other reactors that may use shared devices.
     pub(super) resp_deals: Vec<SendEnd<RespArrival>>,
-    /// The subsystems of these devices.
+    /// The number of the reactor.
+    reactor: u32,
+    /// The subsystems of these devices, with none before the devices are open.
+    pub(super) subsystems: Arc<Subsystems>,
     here: Vec<ServedSubsystem>,
     /// The names of subsystems in other reactors.
     elsewhere: Vec<String>,
@@ -46,7 +51,9 @@ pub(super) struct DeviceSet {
     drives: Vec<Drive>,
     /// The index of each drive in the server's list.
     places: Vec<usize>,
-    pub(super) subsystems: Rc<Subsystems>,
+    /// The number of the reactor.
+    pub(super) reactor: u32,
+    pub(super) subsystems: Arc<Subsystems>,
     /// How devices with state files started, by their indices in the server's list.
     pub(super) began: Vec<(usize, Began)>,
     resp: Vec<RespDoor>,
@@ -76,6 +83,8 @@ pub(super) fn deal(
                 devices: Vec::new(),
                 resp: Vec::new(),
                 resp_deals: Vec::new(),
+                reactor: u32::try_from(device_set).expect("a few"),
+                subsystems: Subsystems::new(),
                 here,
                 elsewhere,
                 rules: rules.clone(),
@@ -94,13 +103,6 @@ pub(super) fn deal(
     plans
 }
 
-impl DeviceSetPlan {
-    /// Returns the names of this reactor's subsystems.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.here.iter().map(|subsystem| &subsystem.nqn[..])
-    }
-}
-
 /// The state files of a reactor's devices, by the devices' indices in the reactor.
 #[derive(Default)]
 pub(super) struct StateFiles(Vec<(usize, ServedState)>);
@@ -112,6 +114,8 @@ pub(super) struct DeviceSetBuilder {
     places: Vec<usize>,
     resp: Vec<RespListeners>,
     resp_deals: Vec<SendEnd<RespArrival>>,
+    reactor: u32,
+    subsystems: Arc<Subsystems>,
     here: Vec<ServedSubsystem>,
     elsewhere: Vec<String>,
     rules: Rules,
@@ -133,17 +137,9 @@ impl DeviceSetBuilder {
         reactor: &mut Reactor,
         plan: DeviceSetPlan,
     ) -> Result<(Self, StateFiles), ServerError> {
-        let DeviceSetPlan {
-            pool,
-            devices,
-            resp,
-            resp_deals,
-            here,
-            elsewhere,
-            rules,
-            tell,
-            has_warned,
-        } = plan;
+        let DeviceSetPlan { pool, devices, resp, resp_deals, reactor: number, subsystems, .. } =
+            plan;
+        let DeviceSetPlan { here, elsewhere, rules, tell, has_warned, .. } = plan;
         let (mut rooms, mut places) = (Vec::new(), Vec::new());
         let (mut state_files, mut began) = (StateFiles::default(), Vec::new());
         for (place, ServedDevice { served, seed, state, .. }) in devices {
@@ -176,6 +172,8 @@ impl DeviceSetBuilder {
             places,
             resp,
             resp_deals,
+            reactor: number,
+            subsystems,
             here,
             elsewhere,
             rules,
@@ -188,7 +186,8 @@ impl DeviceSetBuilder {
 
     /// Opens the disks. Runs inside the serving reactor.
     pub(super) async fn finish(self) -> Result<DeviceSet, ServerError> {
-        let Self { pool, rooms, places, resp, resp_deals, here, elsewhere, rules, .. } = self;
+        let Self { pool, rooms, places, resp, resp_deals, reactor, subsystems, here, .. } = self;
+        let (elsewhere, rules) = (self.elsewhere, self.rules);
         let (tell, has_warned, began) = (self.tell, self.has_warned, self.began);
         let mut drives = Vec::new();
         for room in rooms {
@@ -199,7 +198,6 @@ impl DeviceSetBuilder {
                 }
             });
         }
-        let subsystems = Subsystems::new();
         for subsystem in here {
             let at = places.iter().position(|&place| place == subsystem.device);
             let drive = &drives[at.expect("a subsystem is where its device is")];
@@ -230,7 +228,7 @@ impl DeviceSetBuilder {
             let deal = if drive.is_shared() { &to_all } else { &to_here };
             doors.push(gate.open(store.clone(), deal.clone()).await?);
         }
-        Ok(DeviceSet { drives, places, subsystems, began, resp: doors, clients })
+        Ok(DeviceSet { drives, places, reactor, subsystems, began, resp: doors, clients })
     }
 }
 
@@ -278,9 +276,11 @@ impl DeviceSet {
         each.reduce(RedisReport::and)
     }
 
-    /// Returns whether other reactors may use `device`.
-    pub(super) fn is_shared(&self, device: &Arc<Controller>) -> bool {
-        self.drives.iter().any(|it| it.is_shared() && Arc::ptr_eq(it.controller(), device))
+    /// Returns the port of this reactor's devices for a host that connected by `way`.
+    pub(super) fn port(&self, way: ConnectionInfo) -> Rc<dyn Port> {
+        let address = transport_address(way.address);
+        let entrance = Entrance::new(self.subsystems.clone(), address).of_connection(way.number);
+        Rc::new(entrance.in_reactor(self.reactor, Users::default()))
     }
 
     /// Closes the devices: see [`Drive::close`].

@@ -11,13 +11,12 @@ use media::Traffic;
 use std::io::Write;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 /// A served device.
 pub(super) enum Drive {
-    Emulated(Rc<Emulated>),
+    Emulated(Arc<Emulated>),
     Memory(MemoryDrive),
     Disk(OpenDisk),
 }
@@ -52,7 +51,7 @@ impl Drive {
     pub(super) async fn format(profile: Box<Profile>, seed: u64) -> Result<Self, DeviceError> {
         let cells = Device::manufacture(&profile, seed);
         let device = Device::format(&profile, cells, seed, FaultPlan::default()).await?;
-        Ok(Self::Emulated(Rc::new(Emulated::new(device, profile))))
+        Ok(Self::Emulated(Arc::new(Emulated::new(device, profile))))
     }
 
     /// Creates a drive in memory of `size_bytes` for hosts, which so many reactors use.
@@ -91,7 +90,7 @@ impl Drive {
     /// Restores a saved emulated drive. Returns `None` if its parts are of different devices.
     pub(super) fn restore(profile: Box<Profile>, seed: u64, saved: SavedDevice) -> Option<Self> {
         let device = Device::restore(origin(&profile, seed), saved)?;
-        Some(Self::Emulated(Rc::new(Emulated::new(device, profile))))
+        Some(Self::Emulated(Arc::new(Emulated::new(device, profile))))
     }
 
     /// Writes an emulated drive to `out`. Callers flush it first, and no timer is pending.
@@ -121,7 +120,7 @@ impl Drive {
     }
 
     /// Returns the function that reads the flash counters for hosts.
-    pub(super) fn flash(&self) -> Box<dyn Fn() -> FlashFigures> {
+    pub(super) fn flash(&self) -> Box<dyn Fn() -> FlashFigures + Send + Sync> {
         match self {
             Self::Emulated(drive) => {
                 let drive = drive.clone();

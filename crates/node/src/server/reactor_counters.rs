@@ -26,8 +26,8 @@ pub(super) struct ReactorCounters {
     pub(super) redis_clients: u64,
     /// Its waits for locks that other reactors held.
     pub(super) lock_waits: LockWaits,
-    /// Work of this device for hosts: in this reactor, and in others by their numbers.
-    pub(super) work: (Work, BTreeMap<u32, Work>),
+    /// Work on its devices for hosts, by the numbers of the reactors that did it.
+    pub(super) work: BTreeMap<u32, Work>,
 }
 
 /// A request to a reactor: a function that takes the census.

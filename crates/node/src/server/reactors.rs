@@ -2,19 +2,19 @@
 
 use super::accept_order::AcceptOrder;
 use super::bridge::{FarDevice, FarQueues, FromDevice, MESSAGES, ToDevice};
-use super::connections::{Arrival, Connections, accept_all, transport_address};
+use super::connections::{Arrival, Connections, accept_all};
 use super::device_set::{DeviceSet, DeviceSetBuilder, DeviceSetPlan, deal};
 use super::error::ServerError;
 use super::places::ConnectionLimit;
 use super::reactor_counters::{Question, Questions, answer};
 use super::report::ReactorReport;
 use super::resp::{RespAddrs, RespArrival, RespClients, RespListeners};
-use super::router::{Homes, Router};
+use super::router::{Home, Homes, Router};
 use super::served::Served;
 use super::served_state::Began;
 use super::setup::{ServedDevice, ServerConfig};
 use super::stopper::Stopper;
-use controller::{Entrance, Port, Rules};
+use controller::{Rules, Subsystems};
 use engine::WorkPool;
 use reactor::{
     Lateness, NoticeEnd, NoticeWriter, Outbox, Peer, Reactor, ReceiveEnd, Remote, SendEnd,
@@ -75,8 +75,10 @@ struct Listeners {
 
 /// The links of a connections' reactor to the others.
 struct DeviceLinks {
+    /// The number of the reactor.
+    reactor: u32,
     /// Links to each reactor of devices.
-    devices: Vec<(SendEnd<ToDevice>, ReceiveEnd<FromDevice>)>,
+    devices: Vec<DeviceLink>,
     homes: Homes,
     /// In the listening reactor: links to each of the others.
     deals: Vec<SendEnd<Arrival>>,
@@ -98,10 +100,15 @@ struct ConnectionLinks {
     resp: Vec<SendEnd<RespArrival>>,
 }
 
+/// The link of a connections' reactor to one of devices.
+struct DeviceLink {
+    subsystems: Arc<Subsystems>,
+    commands: SendEnd<ToDevice>,
+    responses: ReceiveEnd<FromDevice>,
+}
+
 /// The link of a devices' reactor to one of connections.
 struct ConnectionLink {
-    /// The other reactor's number.
-    reactor: u32,
     commands: ReceiveEnd<ToDevice>,
     responses: SendEnd<FromDevice>,
 }
@@ -129,6 +136,7 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<ServerHandles, 
     let mut slots = slots(shares, &remotes).into_iter();
     let mut slot = || slots.next().expect("there is one for each remote");
     let pool = Arc::new(WorkPool::default());
+    let homes = homes(&config, device_count, shares);
     let plans = deal(config, device_count, resp_gates, &pool, &tell);
     let stopper = Stopper(remotes.clone());
     let mut spawner = Spawner { threads: Vec::new(), ready: ready.clone(), stopper, shares };
@@ -146,10 +154,10 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<ServerHandles, 
         let threads = spawner.threads;
         return Ok(ServerHandles { threads, rules: rule_writers, questions: askers, resp });
     }
-    let homes = plans.iter().enumerate();
-    let homes = homes.flat_map(|(at, plan)| plan.names().map(move |name| (name.to_owned(), at)));
-    let homes = Homes::new(homes.collect());
-    let (connection_links, mut device_links) = connect(devices, connections, serves_all, &homes);
+    let subsystems: Vec<_> = plans.iter().map(|plan| plan.subsystems.clone()).collect();
+    let with_subsystems = (devices, &subsystems[..]);
+    let (connection_links, mut device_links) =
+        connect(with_subsystems, connections, serves_all, &homes);
     if shares {
         for links in &mut device_links {
             links.pool = Some(pool.clone());
@@ -203,6 +211,18 @@ const fn is_emulated(device: &ServedDevice) -> bool {
     matches!(device.served, Served::Emulated(_))
 }
 
+/// Returns where the commands of each subsystem are executed. With `shares`, those of discovery are
+/// executed in the reactors of connections.
+fn homes(config: &ServerConfig, device_count: usize, shares: bool) -> Homes {
+    let by_name = config.subsystems.iter().map(|subsystem| {
+        let is_near = !is_emulated(&config.devices[subsystem.device]);
+        let reactor = subsystem.device % device_count;
+        (subsystem.nqn.clone(), Home { reactor, is_near })
+    });
+    let others = Home { reactor: 0, is_near: shares };
+    Homes { by_name: Arc::new(by_name.collect()), others }
+}
+
 /// Returns a slot for each of `remotes`, linked as peers if they share a drive.
 fn slots(shares: bool, remotes: &[Remote]) -> Vec<ReactorSlot> {
     if shares {
@@ -215,7 +235,7 @@ fn slots(shares: bool, remotes: &[Remote]) -> Vec<ReactorSlot> {
 /// Creates the inboxes between the reactors of devices and those of connections, and from the first
 /// reactor of connections to the others: with `serves_all` to the first one of devices too.
 fn connect(
-    devices: &[Remote],
+    (devices, subsystems): (&[Remote], &[Arc<Subsystems>]),
     connections: &[Remote],
     serves_all: bool,
     homes: &Homes,
@@ -226,18 +246,28 @@ fn connect(
     for (number, door) in (devices.len()..).zip(connections) {
         let reactor = u32::try_from(number).expect("a reactor has a thread");
         let (mut ends, mut resp) = (Vec::new(), Vec::new());
-        for (device, connection_links) in devices.iter().zip(&mut connection_links) {
+        let each = devices.iter().zip(subsystems).zip(&mut connection_links);
+        for ((device, subsystems), connection_links) in each {
             let (to_device, commands) = mailbox(MESSAGES, door, device);
             let (responses, from_device) = mailbox(MESSAGES, device, door);
-            connection_links.each.push(ConnectionLink { reactor, commands, responses });
-            ends.push((to_device, from_device));
+            connection_links.each.push(ConnectionLink { commands, responses });
+            let subsystems = subsystems.clone();
+            ends.push(DeviceLink { subsystems, commands: to_device, responses: from_device });
             let (deal, arrivals) = mailbox(SOCKETS, device, door);
             connection_links.resp.push(deal);
             resp.push(arrivals);
         }
         let (homes, deals) = (homes.clone(), Vec::new());
-        let (devices, arrivals, pool) = (ends, None, None);
-        device_links.push(DeviceLinks { devices, homes, deals, arrivals, resp, pool });
+        let (arrivals, pool) = (None, None);
+        device_links.push(DeviceLinks {
+            reactor,
+            devices: ends,
+            homes,
+            deals,
+            arrivals,
+            resp,
+            pool,
+        });
     }
     if serves_all {
         let (deal, arrivals) = mailbox(SOCKETS, &connections[0], &devices[0]);
@@ -392,7 +422,7 @@ async fn alone(
     Ok((connections, closed))
 }
 
-/// Runs devices whose commands come from other reactors, and connections of its own if it is dealt
+/// Runs devices that other reactors use, and connections of its own if it is dealt
 /// some.
 async fn device_side(
     device_set: Rc<DeviceSet>,
@@ -401,8 +431,8 @@ async fn device_side(
     ready: &Sender<Ready>,
 ) -> Result<(Connections, Closed), ServerError> {
     let mut bridges = Vec::new();
-    for ConnectionLink { reactor, commands, responses } in links.each {
-        let queues = FarQueues::new(device_set.clone(), reactor, responses.open());
+    for ConnectionLink { commands, responses } in links.each {
+        let queues = FarQueues::new(device_set.clone(), responses.open());
         clock::spawn(queues.clone().serve(commands.open()));
         bridges.push(queues);
     }
@@ -434,23 +464,23 @@ async fn device_side(
 fn serve_here(device_set: &Rc<DeviceSet>, connections: &Connections) -> impl Fn(Arrival) + 'static {
     let (serving, inside) = (connections.clone(), device_set.clone());
     move |arrival: Arrival| {
-        let address = transport_address(arrival.address);
-        let entrance = Entrance::new(inside.subsystems.clone(), address);
-        let port: Rc<dyn Port> = Rc::new(entrance.of_connection(arrival.way().number));
+        let port = inside.port(arrival.way());
         serving.serve(arrival, port);
     }
 }
 
-/// Runs connections whose commands go to the reactors of devices.
+/// Runs connections, and executes their commands on drives without emulation.
 async fn connection_side(
     links: DeviceLinks,
     listeners: Option<Listeners>,
     questions: NoticeEnd<Question>,
     ready: &Sender<Ready>,
 ) -> Result<Connections, ServerError> {
-    let DeviceLinks { devices, homes, deals, arrivals, resp, pool } = links;
+    let DeviceLinks { reactor, devices, homes, deals, arrivals, resp, pool } = links;
     let worker = pool.map(|pool| pool.join());
-    let devices = devices.into_iter().map(|(to, from)| FarDevice::new(to.open(), from.open()));
+    let devices = devices.into_iter().map(|DeviceLink { subsystems, commands, responses }| {
+        FarDevice::new(subsystems, reactor, commands.open(), responses.open())
+    });
     let router = Router::new(devices.collect(), homes);
     let (connections, redis) = (Connections::new(), Rc::new(RespClients::default()));
     for arrivals in resp {
@@ -463,6 +493,7 @@ async fn connection_side(
         });
     }
     answer(questions, None, &connections, &redis);
+    router.opened().await;
     let (serving, leaving) = (connections.clone(), router.clone());
     let serve = move |arrival: Arrival| {
         let port = router.port(arrival.way());
@@ -491,8 +522,9 @@ async fn connection_side(
     }
     stopped().await;
     redis.end().await;
-    leaving.leave().await;
+    leaving.end();
     connections.end().await;
+    leaving.leave().await;
     leaving.gone().await;
     if let Some(worker) = worker {
         worker.leave().await;

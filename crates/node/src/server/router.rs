@@ -1,8 +1,9 @@
-//! Routes a queue to the device that its Connect names, where several reactors have devices.
+//! Routes a queue to the device that its Connect names, where not all devices are in one place.
 //!
-//! A queue has no reactor until its Connect succeeds. Until then each Connect goes to the reactor
-//! of the subsystem that it names, unless an earlier command is outstanding. The first reactor has
-//! the discovery subsystem. It also answers each Connect that names no subsystem of this server.
+//! A queue has no place until its Connect succeeds. Until then each Connect goes to the place of
+//! the subsystem that it names, unless an earlier command is outstanding. The first devices'
+//! reactor has the discovery subsystem, which also answers each Connect that names no subsystem of
+//! this server.
 
 use super::bridge::FarDevice;
 use super::connections::ConnectionInfo;
@@ -14,8 +15,21 @@ use std::rc::Rc;
 use std::sync::Arc;
 use zerocopy::FromBytes;
 
-/// The reactor of each subsystem, by name.
-pub(super) type Homes = Arc<BTreeMap<String, usize>>;
+/// Where the commands of a subsystem are executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Home {
+    /// The reactor that has opened the device.
+    pub(super) reactor: usize,
+    /// Whether the reactor of a connection executes its commands. Otherwise that of the device.
+    pub(super) is_near: bool,
+}
+
+/// The homes of the subsystems by name, and that of discovery and of all other names.
+#[derive(Clone, Debug)]
+pub(super) struct Homes {
+    pub(super) by_name: Arc<BTreeMap<String, Home>>,
+    pub(super) others: Home,
+}
 
 /// The devices of all other reactors, as this reactor's connections use them.
 pub(super) struct Router {
@@ -30,17 +44,34 @@ impl Router {
 
     /// Returns the port for a host that connected by `way`.
     pub(super) fn port(self: &Rc<Self>, way: ConnectionInfo) -> Rc<dyn Port> {
-        match &self.devices[..] {
-            [device] => device.port(way),
-            _ => Rc::new(RoutedPort { router: self.clone(), way }),
+        let Homes { by_name, others } = &self.homes;
+        if by_name.values().all(|home| home == others) {
+            return self.port_of(*others, way);
+        }
+        Rc::new(RoutedPort { router: self.clone(), way })
+    }
+
+    fn port_of(&self, home: Home, way: ConnectionInfo) -> Rc<dyn Port> {
+        let device = &self.devices[home.reactor];
+        if home.is_near { device.near_port(way) } else { device.far_port(way) }
+    }
+
+    /// Returns when all devices are open, or their reactors have ended.
+    pub(super) async fn opened(&self) {
+        for device in &self.devices {
+            device.opened().await;
+        }
+    }
+
+    /// Closes the connections whose commands other reactors execute.
+    pub(super) fn end(&self) {
+        for device in &self.devices {
+            device.end();
         }
     }
 
     /// Waits until this reactor has left all devices.
     pub(super) async fn leave(&self) {
-        for device in &self.devices {
-            device.end();
-        }
         for device in &self.devices {
             device.leave().await;
         }
@@ -53,8 +84,8 @@ impl Router {
         }
     }
 
-    /// Returns the reactor of the subsystem that `capsule` connects to, if it is a Connect.
-    fn home(&self, capsule: &Capsule) -> Option<usize> {
+    /// Returns the home of the subsystem that `capsule` connects to, if it is a Connect.
+    fn home(&self, capsule: &Capsule) -> Option<Home> {
         let command = &capsule.command;
         let is_connect = command.admin_opcode() == AdminOpcode::FABRICS
             && command.fabrics_type() == FabricsType::CONNECT;
@@ -62,7 +93,8 @@ impl Router {
             return None;
         }
         let data = ConnectData::read_from_bytes(capsule.data.bytes()?).ok()?;
-        Some(self.homes.get(data.subsystem.as_str()?).copied().unwrap_or(0))
+        let Homes { by_name, others } = &self.homes;
+        Some(by_name.get(data.subsystem.as_str()?).copied().unwrap_or(*others))
     }
 }
 
@@ -81,7 +113,7 @@ impl Port for RoutedPort {
                 is_bound: Cell::new(false),
                 awaited: Cell::new(0),
             }),
-            home: Cell::new(0),
+            home: Cell::new(self.router.homes.others),
             open: RefCell::default(),
         })
     }
@@ -92,18 +124,18 @@ struct RoutedQueue {
     router: Rc<Router>,
     way: ConnectionInfo,
     answers: Rc<Answers>,
-    home: Cell<usize>,
-    /// The queues opened in other reactors, by reactor.
-    open: RefCell<BTreeMap<usize, Rc<dyn HostQueue>>>,
+    home: Cell<Home>,
+    /// The open queues, by home.
+    open: RefCell<BTreeMap<Home, Rc<dyn HostQueue>>>,
 }
 
 impl RoutedQueue {
     fn at_home(&self) -> Rc<dyn HostQueue> {
         let mut open = self.open.borrow_mut();
         let home = self.home.get();
-        let queue = open.entry(home).or_insert_with(|| {
-            self.router.devices[home].port(self.way).queue(self.answers.clone())
-        });
+        let queue = open
+            .entry(home)
+            .or_insert_with(|| self.router.port_of(home, self.way).queue(self.answers.clone()));
         queue.clone()
     }
 }
@@ -123,7 +155,7 @@ impl HostQueue for RoutedQueue {
     }
 
     fn execute_held(&self) {
-        // Only a bound queue holds commands, and only in the reactor of its device or by a lease.
+        // Only a bound queue holds commands.
         if let Some(queue) = self.open.borrow().get(&self.home.get()) {
             queue.execute_held();
         }
@@ -136,7 +168,7 @@ impl HostQueue for RoutedQueue {
     }
 }
 
-/// Receives the responses of the reactor that has the queue.
+/// Receives the responses of the queue.
 struct Answers {
     to: Rc<dyn Responses>,
     /// Whether a Connect has succeeded: no command succeeds before it.

@@ -21,7 +21,7 @@ pub(super) fn status_of(facts: &Facts, uptime: Nanos, censuses: &[ReactorCounter
     devices.sort_by_key(|device| device.place);
     let associations = censuses.iter().flat_map(|census| {
         let each = census.associations.iter();
-        each.map(|it| association_status(it, census.now, &connections))
+        each.map(|it| association_status(it, censuses[it.reactor as usize].now, &connections))
     });
     let reactors = censuses.iter().zip(&facts.remotes).zip(done(censuses));
     let reactors = reactors.map(|((census, remote), done)| reactor_status(census, remote, done));
@@ -55,9 +55,8 @@ struct Done {
 
 /// Returns what each reactor did.
 fn done(censuses: &[ReactorCounters]) -> Vec<Done> {
-    let own = censuses.iter().map(|census| Done { work: census.work.0, ..Done::default() });
-    let mut all: Vec<Done> = own.collect();
-    for (&number, &work) in censuses.iter().flat_map(|census| &census.work.1) {
+    let mut all = vec![Done::default(); censuses.len()];
+    for (&number, &work) in censuses.iter().flat_map(|census| &census.work) {
         let done = &mut all[number as usize];
         done.work = done.work + work;
     }

@@ -1,8 +1,8 @@
 //! Abort: it ends the wait for a command, not the command (Base 2.1, Abort command).
 
-use crate::fabrics::host::{KV, pass, run, run_leased, run_shuffled};
+use crate::fabrics::host::{KV, pass, run, run_shuffled};
 use base::Nanos;
-use spec::{Command, Property, Status, StoreOptions};
+use spec::{Command, Status, StoreOptions};
 
 const NOT_ABORTED: u64 = 1;
 
@@ -30,25 +30,6 @@ fn an_aborted_command_is_answered_once_and_runs_to_its_end() {
             assert_eq!(io.waiting(), 0, "it was answered when it was aborted");
         });
     }
-}
-
-#[test]
-fn an_abort_is_answered_although_its_queue_ends_before_the_reactor_is_asked() {
-    run_leased(async |world| {
-        let (admin, id) = world.admin().await;
-        let io = world.io(id, 1).await;
-        let closed = world.gate.close();
-        let store = io.send(Command::store(KV, b"key", 5, StoreOptions::NONE), b"value", 0);
-        pass(Nanos(1)).await;
-        let abort = admin.send(Command::abort(1, store), &[], 0);
-        let reset = admin.send(Command::property_set(Property::CC, 0), &[], 0);
-        let [first, second] = [admin.next().await.unwrap(), admin.next().await.unwrap()];
-        assert_eq!([first.entry.command_id(), second.entry.command_id()], [abort, reset]);
-        assert_eq!((first.entry.status(), first.entry.result()), (Status::SUCCESS, NOT_ABORTED));
-        drop(closed);
-        pass(Nanos::from_millis(1)).await;
-        assert_eq!((io.waiting(), admin.waiting()), (0, 0));
-    });
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! The census of each host and its queues.
 
-use crate::fabrics::host::{BLOCK, HOST_NQN, KV, NQN, run, run_leased};
-use crate::fabrics::tenant::TENANT;
+use crate::fabrics::host::{BLOCK, HOST_NQN, KV, NQN, run};
 use base::Nanos;
 use clock::Stage;
 use controller::{AssociationCensus, Work};
@@ -84,17 +83,5 @@ fn hosts_of_the_discovery_subsystem_are_hosts_too() {
         assert_eq!(census[0].subsystem, QualifiedName::DISCOVERY);
         discovery.queue.close();
         assert_eq!(world.subsystems.census(), []);
-    });
-}
-
-#[test]
-fn work_is_counted_by_the_reactor_that_did_it() {
-    run_leased(async |world| {
-        let (_admin, id) = world.admin().await;
-        let io = world.io(id, 1).await;
-        assert_eq!(io.store(b"a", &[1; 7]).await, Status::SUCCESS);
-        let work = Work { writes: 1, bytes_written: 7, ..Work::default() };
-        let nothing = Work::default();
-        assert_eq!(world.subsystems.work_by_reactor(), (nothing, [(TENANT, work)].into()));
     });
 }

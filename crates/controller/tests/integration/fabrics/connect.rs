@@ -7,8 +7,8 @@ use spec::{
     Cns, Command, Configuration, ConnectAttributes, ConnectData, DataPointer, Feature,
     FeatureSelect, LogPage, Property, QualifiedName, SmartLog, Status, Transfer,
 };
-use std::cell::Cell;
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use zerocopy::{FromBytes, IntoBytes};
 
 const ANY: u16 = ConnectData::ANY_CONTROLLER;
@@ -139,13 +139,15 @@ fn a_name_that_breaks_the_format_is_an_invalid_parameter() {
 #[test]
 fn a_host_without_a_name_is_accepted_and_noticed_once() {
     run(async |world| {
-        let noticed = Rc::new(Cell::new(0));
+        let noticed = Arc::new(AtomicU32::new(0));
         let count = noticed.clone();
-        world.subsystems.on_unnamed_host(move || count.set(count.get() + 1));
+        world.subsystems.on_unnamed_host(move || {
+            count.fetch_add(1, Relaxed);
+        });
         let nameless = |nqn, id| ConnectData { host: QualifiedName::default(), ..data(nqn, id) };
         let unknown = nameless("nqn.2026-01.org.example:other", ANY);
         assert_eq!(failure(&world, connect(0, 31), &unknown).await, in_data(256));
-        assert_eq!(noticed.get(), 0, "it has not connected");
+        assert_eq!(noticed.load(Relaxed), 0, "it has not connected");
         let admin = world.line();
         let id = admin.connect_with(connect(0, 31), &nameless(NQN, ANY)).await.unwrap();
         admin.set_configuration(Configuration::ENABLE_ALL_COMMAND_SETS).await;
@@ -159,7 +161,7 @@ fn a_host_without_a_name_is_accepted_and_noticed_once() {
         let discovery = world.line();
         let data = nameless(QualifiedName::DISCOVERY, ANY);
         discovery.connect_with(connect(0, 31), &data).await.unwrap();
-        assert_eq!(noticed.get(), 1);
+        assert_eq!(noticed.load(Relaxed), 1);
     });
 }
 

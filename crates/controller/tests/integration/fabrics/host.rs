@@ -1,9 +1,8 @@
 //! A device with a namespace of each kind behind a port, and hosts that connect to it.
 
-use crate::fabrics::tenant::LeasingQueue;
 use crate::fragile::Fragile;
 use base::{Buf, Nanos};
-use clock::{CodeCosts, Cores, Gate, Group, Rank, Stage, TaskId};
+use clock::{CodeCosts, Cores, Gate, Group, Rank, Stage, TaskId, Users};
 use controller::{
     Capsule, Config, Controller, Emulation, Entrance, FirmwareCosts, FlashFigures, HostQueue,
     LinkTiming, Namespace, Port, Response, Responses, Subsystem, SubsystemConfig, Subsystems,
@@ -20,7 +19,7 @@ use spec::{
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use zerocopy::{FromBytes, IntoBytes};
 
 pub(crate) const NQN: &str = "nqn.2026-01.org.example:kvasir";
@@ -35,13 +34,14 @@ pub(crate) const ZONED: u32 = 3;
 /// Bytes of the store.
 pub(crate) const CAPACITY: u64 = 16 << 20;
 
+#[derive(Clone)]
 pub(crate) struct World {
-    pub(crate) subsystems: Rc<Subsystems>,
-    pub(crate) subsystem: Rc<Subsystem>,
+    pub(crate) subsystems: Arc<Subsystems>,
+    pub(crate) subsystem: Arc<Subsystem>,
     pub(crate) device: Arc<Controller>,
     /// Closed, it holds every I/O command up.
     pub(crate) gate: Arc<Gate>,
-    pub(crate) flash: Rc<Cell<FlashFigures>>,
+    pub(crate) flash: Arc<Flash>,
     /// Of the namespace of blocks.
     pub(crate) blocks: Arc<Fragile<MemoryBlocks>>,
     /// Of the pairs.
@@ -49,19 +49,9 @@ pub(crate) struct World {
     /// Of the zones.
     pub(crate) zones: Arc<Fragile<Memory>>,
     entrance: Entrance,
-    place: Place,
 }
 
-/// Where the I/O commands of queues are executed.
-#[derive(Clone, Copy, PartialEq)]
-enum Place {
-    Here,
-    /// Where their connections are.
-    Leased,
-}
-
-/// Runs `test` in virtual time: once with a device of this reactor, and once with one whose queues
-/// are leased. Hosts see no difference.
+/// Runs `test` in virtual time.
 pub(crate) fn run(test: impl AsyncFnMut(World)) {
     run_shuffled(None, test);
 }
@@ -76,25 +66,14 @@ pub(crate) fn run_volatile(test: impl AsyncFnMut(World)) {
     run_with(None, true, test);
 }
 
-/// The same with a device whose queues are leased, alone.
-pub(crate) fn run_leased(mut test: impl AsyncFnMut(World)) {
-    let drive = Drive { place: Place::Leased, ..Drive::EMULATED };
-    Reactor::new(None).run(async { test(World::new(drive).await).await });
-}
-
 /// The same as [`run`] with a drive without emulation, which acknowledges as `ack` says.
 pub(crate) fn run_real(ack: Ack, mut test: impl AsyncFnMut(World)) {
-    for place in [Place::Here, Place::Leased] {
-        let world = World::new(Drive { ack, place, is_emulated: false, ..Drive::EMULATED });
-        Reactor::new(None).run(async { test(world.await).await });
-    }
+    Reactor::new(None).run(async { test(World::real(ack).await).await });
 }
 
 fn run_with(shuffle: Option<u64>, has_volatile_cache: bool, mut test: impl AsyncFnMut(World)) {
-    for place in [Place::Here, Place::Leased] {
-        let world = World::new(Drive { has_volatile_cache, place, ..Drive::EMULATED });
-        Reactor::new(shuffle).run(async { test(world.await).await });
-    }
+    let world = World::new(Drive { has_volatile_cache, ..Drive::EMULATED });
+    Reactor::new(shuffle).run(async { test(world.await).await });
 }
 
 /// What a world's device is like.
@@ -103,20 +82,19 @@ struct Drive {
     has_volatile_cache: bool,
     is_emulated: bool,
     ack: Ack,
-    place: Place,
 }
 
 impl Drive {
-    const EMULATED: Self = Self {
-        has_volatile_cache: false,
-        is_emulated: true,
-        ack: Ack::Program,
-        place: Place::Here,
-    };
+    const EMULATED: Self = Self { has_volatile_cache: false, is_emulated: true, ack: Ack::Program };
 }
 
 impl World {
-    async fn new(Drive { has_volatile_cache, is_emulated, ack, place }: Drive) -> Self {
+    /// A drive without emulation, which acknowledges as `ack` says.
+    pub(crate) async fn real(ack: Ack) -> Self {
+        Self::new(Drive { ack, is_emulated: false, ..Drive::EMULATED }).await
+    }
+
+    async fn new(Drive { has_volatile_cache, is_emulated, ack }: Drive) -> Self {
         let group = Group::new();
         let gate = Arc::new(Gate::new());
         let blocks = BlocksShape { block_bytes: 4_096, blocks: 100, parallelism: 1 };
@@ -143,7 +121,7 @@ impl World {
             has_volatile_cache,
         };
         let device = Controller::new(namespaces, config);
-        let flash = Rc::new(Cell::new(FlashFigures::NEW));
+        let flash = Arc::new(Flash(Mutex::new(FlashFigures::NEW)));
         let subsystem = subsystem(NQN, &device, &flash);
         let subsystems = Subsystems::new();
         subsystems.add(subsystem.clone());
@@ -153,16 +131,19 @@ impl World {
             port: 4420,
         };
         let entrance = Entrance::new(subsystems.clone(), address);
-        Self { subsystems, subsystem, device, gate, flash, blocks, log, zones, entrance, place }
+        Self { subsystems, subsystem, device, gate, flash, blocks, log, zones, entrance }
+    }
+
+    /// The same device as the reactor with this number has it.
+    pub(crate) fn in_reactor(&self, number: u32, users: Users) -> Self {
+        let entrance = self.entrance.clone().in_reactor(number, users);
+        Self { entrance, ..self.clone() }
     }
 
     /// Opens a connection with an unbound queue.
     pub(crate) fn line(&self) -> Line {
         let door = Rc::<Door>::default();
-        let queue: Rc<dyn HostQueue> = match self.place {
-            Place::Here => self.entrance.queue(door.clone()),
-            Place::Leased => Rc::new(LeasingQueue::new(&self.entrance, door.clone())),
-        };
+        let queue = self.entrance.queue(door.clone());
         Line { door, queue, next_id: Cell::new(1), attributes: ConnectAttributes::NONE }
     }
 
@@ -193,17 +174,22 @@ impl World {
     }
 }
 
-pub(crate) fn subsystem(
-    nqn: &str,
-    device: &Arc<Controller>,
-    flash: &Rc<Cell<FlashFigures>>,
-) -> Rc<Subsystem> {
+/// What the flash of a subsystem shows.
+pub(crate) struct Flash(Mutex<FlashFigures>);
+
+impl Flash {
+    pub(crate) fn set(&self, figures: FlashFigures) {
+        *self.0.lock().expect("no thread panics") = figures;
+    }
+}
+
+pub(crate) fn subsystem(nqn: &str, device: &Arc<Controller>, flash: &Arc<Flash>) -> Arc<Subsystem> {
     let flash = flash.clone();
     let config = SubsystemConfig {
         nqn: nqn.to_owned(),
         serial: "KV-0001".to_owned(),
         firmware: "1.2.3".to_owned(),
-        flash: Box::new(move || flash.get()),
+        flash: Box::new(move || *flash.0.lock().expect("no thread panics")),
     };
     Subsystem::new(config, device.clone())
 }

@@ -1,6 +1,6 @@
 //! Queues: heads, flow control, overruns (Base 2.1, message-based transport queue model).
 
-use crate::fabrics::host::{KV, pass, run, run_leased};
+use crate::fabrics::host::{KV, pass, run};
 use base::Nanos;
 use spec::{
     Command, Configuration, ConnectAttributes, ConnectData, Property, Status, StoreOptions,
@@ -30,25 +30,6 @@ fn the_head_counts_what_is_no_io_command_as_well() {
         for (head, command) in (2..).zip([Command::exist(KV, b"key"), not_here].repeat(4)) {
             assert_eq!(io.answer(command, &[], 0).await.entry.queue_head(), head);
         }
-    });
-}
-
-#[test]
-fn a_reset_silences_a_queue_before_its_reactor_hears_of_that() {
-    run_leased(async |world| {
-        let (admin, id) = world.admin().await;
-        let io = world.io(id, 1).await;
-        let closed = world.gate.close();
-        io.send(Command::exist(KV, b"key"), &[], 0);
-        pass(Nanos(1)).await;
-        admin.set_configuration(Configuration::default()).await;
-        drop(closed);
-        pass(Nanos::from_micros(50)).await;
-        io.send(Command::exist(KV, b"key"), &[], 0);
-        pass(Nanos::from_micros(40)).await;
-        assert_eq!((io.waiting(), io.is_ended()), (0, false));
-        pass(Nanos::from_micros(20)).await;
-        assert_eq!((io.waiting(), io.is_ended()), (0, true));
     });
 }
 
