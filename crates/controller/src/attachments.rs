@@ -46,32 +46,34 @@ impl Attachments {
 
     /// Adds a new namespace, which is attached to no host.
     pub(crate) fn begin(&self, nsid: u32) {
-        self.change(|exceptions| exceptions.insert(nsid, Attachment::default()));
+        self.change(|exceptions| drop(exceptions.insert(nsid, Attachment::default())));
     }
 
     /// Forgets a deleted namespace.
     pub(crate) fn end(&self, nsid: u32) {
-        self.change(|exceptions| exceptions.remove(&nsid));
+        self.change(|exceptions| drop(exceptions.remove(&nsid)));
     }
 
     /// Attaches the namespace to all of `hosts`, or detaches it. Returns false and changes nothing
     /// if [`ENTRIES_MAX`] would be exceeded.
     pub(crate) fn set(&self, nsid: u32, hosts: &[&QualifiedName], is_attached: bool) -> bool {
-        let mut changed = self.exceptions.lock().clone();
-        let to_all = || Attachment { is_to_all_but: true, others: BTreeSet::new() };
-        let attachment = changed.entry(nsid).or_insert_with(to_all);
-        for host in hosts {
-            if is_attached == attachment.is_to_all_but {
-                attachment.others.remove(name(host));
-            } else {
-                attachment.others.insert(name(host).to_owned());
+        self.change(|exceptions| {
+            let mut changed = exceptions.clone();
+            let to_all = || Attachment { is_to_all_but: true, others: BTreeSet::new() };
+            let attachment = changed.entry(nsid).or_insert_with(to_all);
+            for host in hosts {
+                if is_attached == attachment.is_to_all_but {
+                    attachment.others.remove(name(host));
+                } else {
+                    attachment.others.insert(name(host).to_owned());
+                }
             }
-        }
-        let has_room = changed.values().map(|it| it.others.len()).sum::<usize>() <= ENTRIES_MAX;
-        if has_room {
-            self.restore(changed);
-        }
-        has_room
+            let has_room = changed.values().map(|it| it.others.len()).sum::<usize>() <= ENTRIES_MAX;
+            if has_room {
+                *exceptions = changed;
+            }
+            has_room
+        })
     }
 
     pub(crate) fn save(&self) -> Exceptions {
@@ -82,10 +84,12 @@ impl Attachments {
         self.change(|exceptions| *exceptions = saved);
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut Exceptions) -> T) {
+    /// Changes them in one step: any reactor attaches namespaces.
+    fn change<T>(&self, change: impl FnOnce(&mut Exceptions) -> T) -> T {
         let mut exceptions = self.exceptions.lock();
-        change(&mut exceptions);
+        let changed = change(&mut exceptions);
         self.are_there.store(!exceptions.is_empty(), Ordering::Relaxed);
+        changed
     }
 }
 

@@ -103,12 +103,6 @@ impl Inventory {
             && self.state().slots.get(slot).is_some_and(Slot::is_formatting)
     }
 
-    /// Returns whether a namespace is being created, formatted or deleted.
-    pub(crate) fn is_changing(&self) -> bool {
-        let is_changing = |slot: &Slot| matches!(slot, Slot::Taken | Slot::Formatting(_));
-        self.state().slots.iter().any(is_changing)
-    }
-
     /// Returns the ids of the namespaces, in ascending order.
     pub(crate) fn ids(&self) -> Vec<u32> {
         let state = self.state();

@@ -33,6 +33,8 @@ impl Controller {
         let nsid = self.inventory.reserve()?;
         match self.make(nsid, set, size).await {
             Ok(namespace) => {
+                // It is attached to no host, before a command of another reactor can find it.
+                self.attachments.begin(nsid);
                 self.inventory.put(nsid, namespace);
                 Ok(nsid)
             }

@@ -18,6 +18,18 @@ struct State {
     phase: Phase,
     /// The options of the last Sanitize command.
     options: SanitizeOptions,
+    /// Changes of namespaces under way.
+    changes: u32,
+}
+
+/// A change of namespaces. No Sanitize begins until it drops.
+#[derive(Debug)]
+pub(crate) struct NamespaceChange<'a>(&'a Sanitizing);
+
+impl Drop for NamespaceChange<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().changes -= 1;
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,11 +78,22 @@ impl Sanitizing {
         }
     }
 
+    /// Starts a change of namespaces, unless a Sanitize is under way or has failed.
+    pub(crate) fn begin_change(&self) -> Result<NamespaceChange<'_>, Status> {
+        let mut state = self.state.lock();
+        if let Some(status) = self.refusal() {
+            return Err(status);
+        }
+        state.changes += 1;
+        Ok(NamespaceChange(self))
+    }
+
     /// Starts a Sanitize. After a failure in restricted mode only that mode is allowed.
     pub(crate) fn begin(&self, options: SanitizeOptions) -> Result<(), Status> {
         let mut state = self.state.lock();
         match state.phase {
             Phase::UnderWay(_) => return Err(Status::SANITIZE_IN_PROGRESS),
+            _ if state.changes > 0 => return Err(Status::FORMAT_IN_PROGRESS),
             Phase::Failed if state.is_restricted() && !is_restricted(options) => {
                 return Err(Status::SANITIZE_FAILED);
             }
@@ -131,4 +154,22 @@ impl Sanitizing {
 
 fn is_restricted(options: SanitizeOptions) -> bool {
     !options.contains(SanitizeOptions::UNRESTRICTED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sanitize_and_a_change_of_namespaces_exclude_each_other() {
+        let sanitizing = Sanitizing::default();
+        let change = sanitizing.begin_change().expect("nothing is under way");
+        let refused = sanitizing.begin(SanitizeOptions::default());
+        assert_eq!(refused, Err(Status::FORMAT_IN_PROGRESS));
+        drop(change);
+        assert_eq!(sanitizing.begin(SanitizeOptions::default()), Ok(()));
+        assert_eq!(sanitizing.begin_change().err(), Some(Status::SANITIZE_IN_PROGRESS));
+        sanitizing.end(true);
+        assert!(sanitizing.begin_change().is_ok());
+    }
 }

@@ -1,7 +1,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A value that any reactor reads and changes. A caller that has locked it neither waits nor takes
-/// another lock.
+/// another lock, but for a change of a controller's configuration: it locks that first.
 #[derive(Debug, Default)]
 pub(crate) struct Shared<T>(Mutex<T>);
 

@@ -32,9 +32,7 @@ pub(super) async fn execute(
     let Service::Storage(subsystem) = &association.service else {
         return Err(Status::INVALID_OPCODE);
     };
-    if let Some(status) = subsystem.device.sanitizing.refusal() {
-        return Err(status);
-    }
+    let _no_sanitize = subsystem.device.sanitizing.begin_change()?;
     let command = &capsule.command;
     let siblings = subsystems.of_device(&subsystem.device);
     let change = Change { association, subsystem, siblings };
@@ -63,8 +61,6 @@ async fn create(subsystem: &Subsystem, capsule: &Capsule) -> Executed {
         return Err(Status::INVALID_FIELD);
     }
     let nsid = subsystem.device.create_namespace(set, wanted.size.get()).await?;
-    // A new namespace is attached to no host.
-    subsystem.device.attachments.begin(nsid);
     Ok(Outcome { result: nsid.into(), ..Outcome::done() })
 }
 

@@ -32,10 +32,6 @@ fn begin(
     if cannot.into_iter().any(|wish| options.contains(wish)) {
         return Err(Status::INVALID_FIELD);
     }
-    let is_under_way = subsystem.device.sanitizing.refusal() == Some(Status::SANITIZE_IN_PROGRESS);
-    if !is_under_way && subsystem.device.inventory.is_changing() {
-        return Err(Status::FORMAT_IN_PROGRESS);
-    }
     subsystem.device.sanitizing.begin(options)?;
     for controller in subsystem.associations.all() {
         controller.events.forget_sanitized();

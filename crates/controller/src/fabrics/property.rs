@@ -84,7 +84,8 @@ fn subsystem(association: &Association) -> Option<&Subsystem> {
 
 fn configure(association: &Arc<Association>, new: Configuration) {
     let registers = &association.registers;
-    let old = registers.configuration.replace(new);
+    let mut configuration = registers.configuration.lock();
+    let old = std::mem::replace(&mut *configuration, new);
     match (old.is_enabled(), new.is_enabled()) {
         (false, true) => {
             let can = is_valid(association, new);
@@ -108,22 +109,24 @@ fn configure(association: &Arc<Association>, new: Configuration) {
 /// Shuts the controller down. Flushes a volatile cache first; without one acknowledged data is
 /// durable already.
 fn shut_down(association: &Arc<Association>) {
-    let set = |association: &Association, status| {
+    let set = |status| {
         let registers = &association.registers;
-        registers.set_status(registers.status.get().with_shutdown(status));
+        registers.change_status(|held| *held = held.with_shutdown(status));
     };
     let device = subsystem(association).map(|subsystem| subsystem.device.clone());
     let Some(device) = device.filter(|device| device.has_volatile_cache()) else {
-        return set(association, ShutdownStatus::Complete);
+        return set(ShutdownStatus::Complete);
     };
-    set(association, ShutdownStatus::Occurring);
+    set(ShutdownStatus::Occurring);
     let association = association.clone();
     clock::spawn(async move {
         device.flush_all().await;
-        // A reset during the flush has ended the shutdown.
-        if association.registers.status.get().shutdown() == ShutdownStatus::Occurring {
-            set(&association, ShutdownStatus::Complete);
-        }
+        association.registers.change_status(|held| {
+            // A reset during the flush has ended the shutdown.
+            if held.shutdown() == ShutdownStatus::Occurring {
+                *held = held.with_shutdown(ShutdownStatus::Complete);
+            }
+        });
     });
 }
 
@@ -146,7 +149,8 @@ fn is_valid(association: &Association, configuration: Configuration) -> bool {
 fn reset_all(subsystem: &Subsystem) {
     for controller in subsystem.associations.reset() {
         let registers = &controller.registers;
-        registers.configuration.set(Configuration::default());
+        let mut configuration = registers.configuration.lock();
+        *configuration = Configuration::default();
         registers.was_subsystem_reset.set(true);
         controller.reset();
     }

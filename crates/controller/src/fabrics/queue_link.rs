@@ -88,9 +88,16 @@ impl QueueLink {
     /// Ends the queue on behalf of the controller: later responses are dropped at once, and its
     /// reactor ends the connection.
     pub(crate) fn end(&self) {
-        if !self.is_over.swap(true, Relaxed) {
-            self.post(Request::End);
-        }
+        let waiter = {
+            // The task ends at the end of requests once the queue is over: so both change together.
+            let mut inbox = self.inbox.lock();
+            if self.is_over.swap(true, Relaxed) {
+                return;
+            }
+            inbox.requests.push_back(Request::End);
+            inbox.waiter.take()
+        };
+        waiter.into_iter().for_each(clock::wake);
     }
 
     /// Drops later responses of a queue that its transport has closed. Returns true for the first

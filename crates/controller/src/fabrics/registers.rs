@@ -6,8 +6,9 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 /// The properties that change.
 #[derive(Debug)]
 pub(crate) struct Registers {
+    /// It is locked for a whole change of the configuration, which is a reset too.
     pub(crate) configuration: Shared<Configuration>,
-    pub(crate) status: Shared<ControllerStatus>,
+    status: Shared<ControllerStatus>,
     /// NSSRO: set until the host clears it.
     pub(crate) was_subsystem_reset: Shared<bool>,
     /// Whether the controller takes commands; every command reads this.
@@ -39,8 +40,14 @@ impl Registers {
     /// Sets the status (release): a reader of [`Self::takes_commands`] also sees all earlier
     /// writes.
     pub(crate) fn set_status(&self, status: ControllerStatus) {
-        self.status.set(status);
-        self.takes_commands.store(status == ControllerStatus::READY, Release);
+        self.change_status(|held| *held = status);
+    }
+
+    /// Changes the status in one step.
+    pub(crate) fn change_status(&self, change: impl FnOnce(&mut ControllerStatus)) {
+        let mut status = self.status.lock();
+        change(&mut status);
+        self.takes_commands.store(*status == ControllerStatus::READY, Release);
     }
 
     pub(crate) fn status(&self) -> ControllerStatus {
