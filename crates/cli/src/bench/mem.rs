@@ -79,7 +79,9 @@ pub(super) fn run(args: &BenchArgs) -> Result<Output, Failure> {
         check_room(&plan, size_bytes)?;
         let measured = spread::measure(args, &plan, drive.controller(), &crew, || {}).await?;
         let long_polls = long_polls::of(remotes);
-        drive.kv().expect("it has pairs").flush().await.map_err(broken)?;
+        let store = drive.kv().expect("it has pairs");
+        store.flush().await.map_err(broken)?;
+        store.end_cleaning().await;
         crew.end()?;
         Ok((measured, Figures { reactors, long_polls }))
     })?;

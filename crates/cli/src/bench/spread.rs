@@ -126,10 +126,9 @@ impl Crew {
             crew.remotes.push(remote.clone());
             let spawned = thread.spawn(move || {
                 let work = async {
-                    let worker = pool.join();
+                    let _worker = pool.join();
                     clock::spawn(start_when_open(board));
                     stopped().await;
-                    worker.leave().await;
                 };
                 Reactor::among(peer, None).serve(&remote, work).map(drop)
             });
@@ -144,7 +143,8 @@ impl Crew {
         self.pool.clone()
     }
 
-    /// Ends the reactors. The host must have no more commands, and the drive must be closed.
+    /// Ends the reactors. The host must have no more commands, and the drive must be closed, or
+    /// its cleaner must have ended: it could wait for a reactor without end.
     pub(super) fn end(mut self) -> Result<(), Failure> {
         self.remotes.iter().for_each(Remote::stop);
         for thread in self.threads.drain(..) {
