@@ -7,7 +7,8 @@
 //! Each reactor executes the commands of its connections on a drive without emulation itself
 //! ([`FarDevice::near_port`]). The drive closes when no reactor executes commands
 //! ([`FarDevice::leave`], [`FarQueues::left`]). All reactors run until it is closed
-//! ([`FarDevice::gone`]), because their tasks wait for one another.
+//! ([`FarDevice::gone`]), because their tasks wait for one another, and the drive for pieces of its
+//! work.
 
 use super::connections::{ConnectionInfo, transport_address};
 use super::device_set::DeviceSet;

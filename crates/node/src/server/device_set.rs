@@ -283,17 +283,18 @@ impl DeviceSet {
         Rc::new(entrance.in_reactor(self.reactor, Users::default()))
     }
 
-    /// Closes the devices: see [`Drive::close`].
+    /// Closes the devices, also after one fails: see [`Drive::close`].
     pub(super) async fn close(&self) -> Result<(), ServerError> {
         self.resp.iter().for_each(RespDoor::end);
         self.clients.end().await;
         for door in &self.resp {
             door.close().await;
         }
+        let mut closed = Ok(());
         for drive in &self.drives {
-            drive.close().await?;
+            closed = closed.and(drive.close().await);
         }
-        Ok(())
+        closed
     }
 }
 

@@ -469,15 +469,31 @@ fn serve_here(device_set: &Rc<DeviceSet>, connections: &Connections) -> impl Fn(
     }
 }
 
-/// Runs connections, and executes their commands on drives without emulation.
+/// Runs connections, executes their commands on drives without emulation, and does pieces of the
+/// work of these drives.
 async fn connection_side(
+    mut links: DeviceLinks,
+    listeners: Option<Listeners>,
+    questions: NoticeEnd<Question>,
+    ready: &Sender<Ready>,
+) -> Result<Connections, ServerError> {
+    let worker = links.pool.take().map(|pool| pool.join());
+    let served = serve_connections(links, listeners, questions, ready).await;
+    // After an error the devices are still open: their tasks may wait for a piece of the worker. At
+    // the end they are closed, and no task does.
+    if let (Err(_), Some(worker)) = (&served, worker) {
+        worker.leave().await;
+    }
+    served
+}
+
+async fn serve_connections(
     links: DeviceLinks,
     listeners: Option<Listeners>,
     questions: NoticeEnd<Question>,
     ready: &Sender<Ready>,
 ) -> Result<Connections, ServerError> {
-    let DeviceLinks { reactor, devices, homes, deals, arrivals, resp, pool } = links;
-    let worker = pool.map(|pool| pool.join());
+    let DeviceLinks { reactor, devices, homes, deals, arrivals, resp, .. } = links;
     let devices = devices.into_iter().map(|DeviceLink { subsystems, commands, responses }| {
         FarDevice::new(subsystems, reactor, commands.open(), responses.open())
     });
@@ -526,9 +542,6 @@ async fn connection_side(
     connections.end().await;
     leaving.leave().await;
     leaving.gone().await;
-    if let Some(worker) = worker {
-        worker.leave().await;
-    }
     Ok(connections)
 }
 
