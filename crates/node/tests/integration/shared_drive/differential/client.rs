@@ -3,7 +3,7 @@ use super::generate::encoded;
 use super::host_command::ask_all;
 use super::request::{Reply, Request};
 use crate::shared_drive::peer::Peer;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -58,8 +58,11 @@ impl RedisClient {
                     answers.push(answer);
                 }
                 None => {
-                    let len = self.stream.read(&mut part);
-                    let len = len.unwrap_or_else(|error| panic!("no reply to {request}: {error}"));
+                    let len = match self.stream.read(&mut part) {
+                        // This thread has formatted drives: the end of that ring may interrupt it.
+                        Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                        len => len.unwrap_or_else(|error| panic!("no reply to {request}: {error}")),
+                    };
                     assert!(len > 0, "the server closes the connection before {request}");
                     self.received.extend_from_slice(&part[..len]);
                 }
