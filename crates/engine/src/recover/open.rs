@@ -30,6 +30,7 @@ use base::{Key, Nanos};
 use clock::{Class, Stage};
 use media::{ExtentId, ExtentInfo, Media, Page, PageId, Span, Stream};
 use std::collections::{BTreeMap, BTreeSet};
+use std::future::ready;
 use std::sync::Arc;
 
 /// How a store was opened.
@@ -263,33 +264,46 @@ impl Store {
         if self.log.layout.frames.is_some() { LISTED_AT_ONCE } else { 1 }
     }
 
-    /// Returns the records of extents, in order. All reactors read, each its share of the extents
-    /// side by side.
+    /// Returns the records of extents, in order.
     pub(crate) async fn list_extents(
         self: &Arc<Self>,
         replays: &[Replay],
         seen: &mut Seen,
     ) -> Vec<Listing> {
+        self.list_then(replays, seen, |_, _, listing| ready(listing)).await
+    }
+
+    /// Returns what `then` makes of the records of each extent, in order. All reactors do so, each
+    /// with its share of the extents side by side.
+    pub(super) async fn list_then<T, F>(
+        self: &Arc<Self>,
+        replays: &[Replay],
+        seen: &mut Seen,
+        then: impl Fn(Arc<Self>, Replay, Listing) -> F + Copy + Send + 'static,
+    ) -> Vec<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + 'static,
+    {
         let share = replays.len().div_ceil(self.pool.tasks()).max(1);
         let pieces = replays.chunks(share).map(|replays| {
             let (store, wanted) = (self.clone(), seen.take(replays));
             move || async move {
-                let lists = wanted.into_iter().map(|(replay, seen)| {
+                let done = wanted.into_iter().map(|(replay, seen)| {
                     let store = store.clone();
-                    async move { store.list_unless(replay, seen).await }
+                    async move {
+                        let listing = store.list_unless(replay, seen).await;
+                        then(store, replay, listing).await
+                    }
                 });
-                clock::join_all(lists.collect()).await
+                clock::join_all(done.collect()).await
             }
         });
         self.pool.run(Stage::Queue, pieces.collect()).await.into_iter().flatten().collect()
     }
 
     /// Returns the records of an extent, which may have been `seen` already.
-    pub(super) async fn list_unless(
-        self: &Arc<Self>,
-        replay: Replay,
-        seen: Option<Listing>,
-    ) -> Listing {
+    async fn list_unless(self: &Arc<Self>, replay: Replay, seen: Option<Listing>) -> Listing {
         if let Some(listing) = seen {
             return listing;
         }

@@ -38,7 +38,10 @@ impl Store {
     ) -> Result<(), Error> {
         let shares = (SHARES_EACH * self.pool.tasks()).next_power_of_two().min(LANES);
         let mut by_share: Vec<Vec<Record>> = vec![Vec::new(); shares];
-        for sorted in self.sort_extents(replays, seen, shares).await {
+        let sort = move |store: Arc<Self>, replay, listing| async move {
+            store.sort(replay, listing, shares).await
+        };
+        for sorted in self.list_then(replays, seen, sort).await {
             scan.add(sorted.scan);
             for (all, records) in by_share.iter_mut().zip(sorted.shares) {
                 all.extend(records);
@@ -50,31 +53,6 @@ impl Store {
             move || async move { store.take_records(share, records, by_checkpoint).await }
         });
         self.pool.run(Stage::Queue, pieces.collect()).await.into_iter().collect()
-    }
-
-    /// Reads extents and sorts their records, in the order of `replays`.
-    async fn sort_extents(
-        self: &Arc<Self>,
-        replays: &[Replay],
-        seen: &mut Seen,
-        shares: usize,
-    ) -> Vec<Sorted> {
-        let share = replays.len().div_ceil(self.pool.tasks()).max(1);
-        let pieces = replays.chunks(share).map(|replays| {
-            let (store, wanted) = (self.clone(), seen.take(replays));
-            move || async move {
-                let sorted = wanted.into_iter().map(|(replay, seen)| {
-                    let store = store.clone();
-                    async move {
-                        let listing = store.list_unless(replay, seen).await;
-                        store.sort(replay, listing, shares).await
-                    }
-                });
-                clock::join_all(sorted.collect()).await
-            }
-        });
-        let sorted = self.pool.run(Stage::Queue, pieces.collect()).await;
-        sorted.into_iter().flatten().collect()
     }
 
     /// Notes what an extent has, and sorts its records by so many `shares` of the lanes. Gives way
