@@ -21,11 +21,11 @@ Devices:
 
 Addresses: ADDR is HOST:PORT. :PORT means 127.0.0.1:PORT.
 
-Threads: with --cores 1, one thread does everything. With a larger N, one thread
-serves Redis clients, and the other N-1 threads serve NVMe/TCP hosts. If the
-device is a drive, each thread executes the I/O commands of its own connections,
-and the Redis thread also executes all admin commands and cleans the drive. For
-emulated devices and mem:SIZE, the Redis thread executes all commands.
+Threads: with --cores 1, one thread does everything. With a larger N, N threads
+use a drive or mem:SIZE: each serves NVMe/TCP hosts and Redis clients and
+executes their commands, and all open and clean the drive together. An emulated
+device has one thread that executes all commands and serves Redis clients. The
+other N-1 threads serve NVMe/TCP hosts.
 
 Redis replies: the server stops reading requests from a client that has 16 MiB
 of unread replies. With --resp-output SIZE, it instead disconnects a client that
