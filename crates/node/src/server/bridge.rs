@@ -5,10 +5,10 @@
 //! arrives after its connection has closed is dropped.
 //!
 //! Each reactor executes the commands of its connections on a drive without emulation itself
-//! ([`FarDevice::near_port`]). The drive closes when no reactor executes commands
-//! ([`FarDevice::leave`], [`FarQueues::left`]). All reactors run until it is closed
-//! ([`FarDevice::gone`]), because their tasks wait for one another, and the drive for pieces of its
-//! work.
+//! ([`PeerDevices::near_port`]). The drive closes when no reactor executes commands
+//! ([`PeerDevices::leave`], [`FarQueues::left`]). All reactors run until it is closed
+//! ([`PeerDevices::gone`]), because their tasks wait for one another, and the drive for pieces of
+//! its work.
 
 use super::connections::{ConnectionInfo, transport_address};
 use super::device_set::DeviceSet;
@@ -97,7 +97,7 @@ enum DeviceState {
 }
 
 /// The devices of one reactor, as the connections of another reactor use them.
-pub(super) struct FarDevice {
+pub(super) struct PeerDevices {
     commands: Outbox<ToDevice>,
     queues: RefCell<Connected>,
     subsystems: Arc<Subsystems>,
@@ -110,7 +110,7 @@ pub(super) struct FarDevice {
     changed: Notify,
 }
 
-impl FarDevice {
+impl PeerDevices {
     /// Returns the devices of `subsystems` for the connections of this reactor, which has number
     /// `reactor`. Sends to `commands`, and spawns a task that handles messages from `responses`
     /// until the devices are gone.
@@ -208,7 +208,7 @@ impl FarDevice {
 }
 
 struct FarPort {
-    device: Rc<FarDevice>,
+    device: Rc<PeerDevices>,
     way: ConnectionInfo,
 }
 
@@ -222,7 +222,7 @@ impl Port for FarPort {
 }
 
 struct FarQueue {
-    device: Rc<FarDevice>,
+    device: Rc<PeerDevices>,
     id: QueueId,
 }
 

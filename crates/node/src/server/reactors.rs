@@ -1,7 +1,7 @@
 //! The threads of a server.
 
 use super::accept_order::AcceptOrder;
-use super::bridge::{FarDevice, FarQueues, FromDevice, MESSAGES, ToDevice};
+use super::bridge::{FarQueues, FromDevice, MESSAGES, PeerDevices, ToDevice};
 use super::connections::{Arrival, Connections, accept_all};
 use super::device_set::{DeviceSet, DeviceSetBuilder, DeviceSetPlan, deal};
 use super::error::ServerError;
@@ -495,7 +495,7 @@ async fn serve_connections(
 ) -> Result<Connections, ServerError> {
     let DeviceLinks { reactor, devices, homes, deals, arrivals, resp, .. } = links;
     let devices = devices.into_iter().map(|DeviceLink { subsystems, commands, responses }| {
-        FarDevice::new(subsystems, reactor, commands.open(), responses.open())
+        PeerDevices::new(subsystems, reactor, commands.open(), responses.open())
     });
     let router = Router::new(devices.collect(), homes);
     let (connections, redis) = (Connections::new(), Rc::new(RespClients::default()));

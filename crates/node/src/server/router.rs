@@ -5,7 +5,7 @@
 //! reactor has the discovery subsystem, which also answers each Connect that names no subsystem of
 //! this server.
 
-use super::bridge::FarDevice;
+use super::bridge::PeerDevices;
 use super::connections::ConnectionInfo;
 use controller::{Capsule, HostQueue, Port, Response, Responses};
 use spec::{AdminOpcode, Command, ConnectData, FabricsType};
@@ -33,12 +33,12 @@ pub(super) struct Homes {
 
 /// The devices of all other reactors, as this reactor's connections use them.
 pub(super) struct Router {
-    devices: Vec<Rc<FarDevice>>,
+    devices: Vec<Rc<PeerDevices>>,
     homes: Homes,
 }
 
 impl Router {
-    pub(super) fn new(devices: Vec<Rc<FarDevice>>, homes: Homes) -> Rc<Self> {
+    pub(super) fn new(devices: Vec<Rc<PeerDevices>>, homes: Homes) -> Rc<Self> {
         Rc::new(Self { devices, homes })
     }
 
