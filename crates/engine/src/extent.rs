@@ -58,9 +58,6 @@ pub(crate) struct Extent {
     /// Acknowledged records did not land, and cleaning has to mark their keys as lost.
     #[serde(skip)]
     pub(crate) has_lost: bool,
-    /// Its records that may have to be undone.
-    #[serde(skip)]
-    revocable: u32,
     /// Its values that expire are counted up to this address; without one, not at all.
     #[serde(skip)]
     pub(crate) expiring_until: Option<Address>,
@@ -91,7 +88,6 @@ impl Extent {
             left: BTreeSet::new(),
             listing: None,
             has_lost: false,
-            revocable: 0,
             expiring_until: Some(Address::MAX),
             expired_first: None,
             headers_read: 0,
@@ -175,11 +171,6 @@ impl Extent {
         self.in_flight == 0
     }
 
-    /// Returns true when some of its records may have to be undone.
-    pub(crate) const fn is_revocable(&self) -> bool {
-        self.revocable > 0
-    }
-
     /// Notes that page number `page` is its open page: the last one, until the extent is sealed.
     #[inline]
     pub(crate) fn note_open_page(&mut self, page: u32) {
@@ -208,11 +199,8 @@ impl Extent {
 
     /// Adds what a writer has counted.
     pub(crate) fn settle(&mut self, change: &Counted) {
-        let revocable = self.revocable.checked_add_signed(change.revocable);
-        assert!(revocable.is_some(), "each record that may be taken back is counted");
         let in_flight = self.in_flight.checked_add_signed(change.in_flight);
         assert!(in_flight.is_some(), "each page of an extent lands once");
-        self.revocable = revocable.unwrap_or_default();
         self.in_flight = in_flight.unwrap_or_default();
         for (table, change) in &change.values {
             self.values_of(*table).change(*change);
@@ -260,7 +248,6 @@ impl Extent {
 
     /// Checks that nothing needs the extent, which was taken out of use.
     fn check_unused(&self) {
-        assert!(self.revocable == 0, "an extent is reset when no record in it may be taken back");
         assert!(self.in_flight == 0, "an extent is reset when all of its pages have landed");
         assert!(self.sealed, "an extent is reset when nothing more is appended to it");
         assert!(!self.has_live(), "an extent is reset when it has no live value");

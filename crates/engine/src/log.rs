@@ -42,6 +42,7 @@ pub(crate) use frontier::Frontier;
 pub(crate) use locked::{LateWhole, NotLocked, Part, Reach, Whole, Writing};
 use media::{ExtentId, Media, PageId, Shape};
 use owners::{Owners, WRITERS_MAX};
+pub(crate) use pins::PinOf;
 use pins::Pins;
 pub use room::SPARE_EXTENTS_MIN;
 pub(crate) use room::{NoRoom, RESERVED_EXTENTS, Shortage, reserve};
@@ -69,9 +70,8 @@ pub(crate) struct Log {
     pub(crate) settled: Settled,
     pub(crate) owners: Owners,
     pub(crate) pins: Arc<Pins>,
-    /// Tasks wait for a decision. It is set under the locks of all writers, and read under that of
-    /// one.
-    is_decision_awaited: AtomicBool,
+    /// See [`Self::watch_decisions`].
+    is_decision_watched: AtomicBool,
     /// Page numbers that records were written to since the last checkpoint, but for those that
     /// writers have not added yet.
     written_since: AtomicU64,
@@ -120,7 +120,7 @@ impl Log {
             settled,
             owners: Owners::new(shape.extents),
             pins,
-            is_decision_awaited: AtomicBool::new(false),
+            is_decision_watched: AtomicBool::new(false),
             written_since: AtomicU64::new(0),
             is_cleaning_due: state.cleaning.is_any(),
             has_given_up: AtomicBool::new(has_given_up),

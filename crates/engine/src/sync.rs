@@ -5,11 +5,11 @@
 mod modelled;
 
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
+pub(crate) use loom::sync::atomic::AtomicU8;
 #[cfg(loom)]
 pub(crate) use loom::sync::{Mutex, MutexGuard};
 #[cfg(loom)]
-pub(crate) use modelled::AtomicU32;
+pub(crate) use modelled::{AtomicBool, AtomicU32, AtomicU64};
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 #[cfg(not(loom))]

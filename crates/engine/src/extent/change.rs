@@ -9,7 +9,6 @@ use smallvec::SmallVec;
 #[derive(Debug, Default)]
 pub(crate) struct Counted {
     pub(crate) is_changed: bool,
-    pub(crate) revocable: i32,
     pub(crate) in_flight: i32,
     pub(crate) values: SmallVec<[(TableId, Change); 1]>,
     pub(crate) tombstones: Change,
@@ -44,7 +43,6 @@ impl Change {
 impl Counted {
     /// Adds another change.
     pub(crate) fn add(&mut self, other: &Self) {
-        self.revocable += other.revocable;
         self.in_flight += other.in_flight;
         for (table, change) in &other.values {
             self.values_of(*table).add_all(*change);

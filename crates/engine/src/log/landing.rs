@@ -45,33 +45,50 @@ impl Log {
         writer.buffer.shortage(ack, self.writers(), self.shape.page_bytes, value_len)
     }
 
-    /// Returns how many pages have landed or failed records were undone so far, for
-    /// [`Self::decision_after`].
-    pub(crate) fn decisions(&self) -> u64 {
-        self.owners.decisions()
+    /// Returns how many decisions there were so far, for [`Self::decision_after`]: pages that have
+    /// landed and, while a task watches, records that need no longer be undone. The caller looks
+    /// afterwards whether a decision has to come.
+    pub(crate) fn watch_decisions(&self) -> u64 {
+        // First the count, then the mark. See `note_decision`.
+        let seen = self.owners.decisions();
+        self.is_decision_watched.store(true, Ordering::SeqCst);
+        seen
     }
 
-    /// Counts a decision, and wakes the tasks that wait for one: a page has landed, or a failed
-    /// record was undone.
+    /// Counts a decision, and wakes the tasks that wait for one.
     #[inline]
-    pub(crate) fn note_decision(&self, part: &mut Part<'_, '_>) {
+    fn note_decision(&self, part: &mut Part<'_, '_>) {
+        // First the mark, then the count: a task whose mark this takes has not seen the count.
+        let is_watched = self.is_decision_watched.load(Ordering::SeqCst);
+        if is_watched {
+            self.is_decision_watched.store(false, Ordering::SeqCst);
+        }
         self.owners.count_decision(part.writer.number);
-        if self.is_decision_awaited.load(Ordering::Relaxed) {
-            self.is_decision_awaited.store(false, Ordering::Relaxed);
+        if is_watched {
             part.shared.get().undecided.drain(..).for_each(clock::wake);
         }
     }
 
-    /// Waits until a page has landed, or a record that did not was undone, since there were `seen`
-    /// of these. The caller knows that one of the two happens.
+    /// A record need no longer be undone, and its pins are gone. In the one order of these
+    /// operations either this finds the mark of a task that watches, or the task finds the pins
+    /// gone.
+    #[inline]
+    pub(crate) fn note_final(&self) {
+        if self.is_decision_watched.load(Ordering::SeqCst) {
+            self.note_decision(&mut self.writing().part());
+        }
+    }
+
+    /// Waits until there have been more decisions than `seen`, by [`Self::watch_decisions`].
     pub(crate) async fn decision_after(&self, seen: u64) {
         {
             let mut state = self.whole();
-            if self.decisions() != seen {
+            if self.owners.decisions() != seen {
                 return;
             }
+            let is_watched = self.is_decision_watched.load(Ordering::SeqCst);
+            assert!(is_watched, "a task watches decisions before it waits for one");
             state.undecided.push(clock::current());
-            self.is_decision_awaited.store(true, Ordering::Relaxed);
         }
         clock::park(Rank::Free, Stage::Latch).await;
     }

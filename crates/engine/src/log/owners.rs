@@ -19,7 +19,7 @@ pub(crate) struct Owners {
     decisions: Vec<Decisions>,
 }
 
-/// How many pages of a writer have landed or failed records were undone.
+/// How many decisions a writer has counted: see [`super::Log::watch_decisions`].
 // A line of the processor's cache is fetched with its neighbour.
 #[derive(Debug, Default)]
 #[repr(align(128))]
@@ -50,7 +50,7 @@ impl Owners {
         self.extents[extent.0 as usize].store(writer, Ordering::Relaxed);
     }
 
-    /// Returns how many pages have landed or failed records were undone so far.
+    /// Returns how many decisions all writers have counted.
     #[inline]
     pub(crate) fn decisions(&self) -> u64 {
         self.decisions.iter().map(|of| of.0.load(Ordering::Acquire)).sum()

@@ -1,6 +1,6 @@
-//! Which extents have readers, so that the cleaner does not reset them.
+//! Which extents are in use, so that the cleaner does not reset them.
 
-use crate::sync::{AtomicU32, Mutex, MutexGuard};
+use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard};
 use clock::TaskId;
 use media::{ExtentId, Shape};
 use std::sync::PoisonError;
@@ -14,16 +14,28 @@ use std::sync::atomic::Ordering;
 /// and each write that made a record dead was in its lane before.
 #[derive(Debug)]
 pub(crate) struct Pins {
-    extents: Vec<AtomicU32>,
+    /// By extent: its pins in the lower half, and those of records that may have to be undone in
+    /// the upper half too.
+    extents: Vec<AtomicU64>,
     /// The extent, plus 1, whose last reader the cleaner waits for; 0 for none.
     awaited: AtomicU32,
     cleaner: Mutex<Option<TaskId>>,
 }
 
+/// What pins an extent, and what that counts.
+#[derive(Clone, Copy, Debug)]
+#[repr(u64)]
+pub(crate) enum PinOf {
+    /// A task that reads it, or waits for its pages.
+    Reader = 1,
+    /// A record that may have to be undone.
+    Revocable = (1 << u32::BITS) + 1,
+}
+
 impl Pins {
     pub(crate) fn new(shape: &Shape) -> Self {
         Self {
-            extents: (0..shape.extents).map(|_| AtomicU32::new(0)).collect(),
+            extents: (0..shape.extents).map(|_| AtomicU64::new(0)).collect(),
             awaited: AtomicU32::new(0),
             cleaner: Mutex::default(),
         }
@@ -31,31 +43,41 @@ impl Pins {
 
     /// Keeps `extent` from being reset.
     #[inline]
-    pub(crate) fn add(&self, extent: ExtentId) {
-        self.of(extent).fetch_add(1, Ordering::SeqCst);
+    pub(crate) fn add(&self, extent: ExtentId, of: PinOf) {
+        self.of(extent).fetch_add(of as u64, Ordering::SeqCst);
     }
 
     /// Takes one pin off an extent, and wakes the cleaner if it waits for that.
     #[inline]
-    pub(crate) fn remove(&self, extent: ExtentId) {
-        let before = self.of(extent).fetch_sub(1, Ordering::SeqCst);
-        assert!(before > 0, "each pin is taken off once");
+    pub(crate) fn remove(&self, extent: ExtentId, of: PinOf) {
+        let before = self.of(extent).fetch_sub(of as u64, Ordering::SeqCst);
+        assert!(before >= of as u64, "each pin is taken off once");
         // In the one order of these operations either this finds the cleaner, or the cleaner finds
         // the pin gone: see `await_last`.
-        if before == 1 && self.awaited.load(Ordering::SeqCst) == extent.0 + 1 {
+        if before == of as u64 && self.awaited.load(Ordering::SeqCst) == extent.0 + 1 {
             self.wake_cleaner();
         }
     }
 
-    /// Returns whether a reader is in `extent`.
+    /// Returns whether `extent` is pinned.
     #[inline]
     pub(crate) fn has(&self, extent: ExtentId) -> bool {
         self.of(extent).load(Ordering::SeqCst) > 0
     }
 
-    /// Returns whether a reader is in any extent.
+    /// Returns whether any extent is pinned.
     pub(crate) fn has_any(&self) -> bool {
         self.extents.iter().any(|pins| pins.load(Ordering::SeqCst) > 0)
+    }
+
+    /// Returns whether records of `extent` may have to be undone.
+    pub(crate) fn has_revocable(&self, extent: ExtentId) -> bool {
+        self.of(extent).load(Ordering::SeqCst) >= PinOf::Revocable as u64
+    }
+
+    /// Returns whether any record may have to be undone.
+    pub(crate) fn has_any_revocable(&self) -> bool {
+        self.extents.iter().any(|pins| pins.load(Ordering::SeqCst) >= PinOf::Revocable as u64)
     }
 
     /// Wakes the current task, the cleaner, when the last reader has left `extent`. Returns false
@@ -82,7 +104,7 @@ impl Pins {
     }
 
     #[inline]
-    fn of(&self, extent: ExtentId) -> &AtomicU32 {
+    fn of(&self, extent: ExtentId) -> &AtomicU64 {
         &self.extents[extent.0 as usize]
     }
 

@@ -138,14 +138,9 @@ impl State {
         self.live.expiring.forget_table(table);
     }
 
-    /// Returns whether any record may have to be undone by its writer.
-    pub(crate) fn may_take_back(&self) -> bool {
-        self.extents.iter().any(|(_, extent)| extent.is_revocable())
-    }
-
     /// Takes an extent without needed records out of the log.
     pub(crate) fn forget(&mut self, id: ExtentId) {
-        assert!(!self.pins.has(id), "an extent is reset when no reader has it pinned");
+        assert!(!self.pins.has(id), "an extent is reset when nothing has it pinned");
         let extent = self.extents.remove(id);
         self.space.forget(id, extent.label);
         self.live.remove_extent(&extent);

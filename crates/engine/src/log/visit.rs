@@ -2,7 +2,7 @@
 
 use super::unlanded::UnlandedPage;
 use super::writer::Writer;
-use super::{LateWhole, Log, State, Whole};
+use super::{LateWhole, Log, PinOf, State, Whole};
 use crate::extent::Extent;
 use crate::format::address::{Address, PageNumber};
 use crate::format::page_view::PageView;
@@ -54,7 +54,7 @@ impl<'a> Pin<'a> {
 
 impl Drop for Pin<'_> {
     fn drop(&mut self) {
-        self.log.pins.remove(self.extent);
+        self.log.pins.remove(self.extent, PinOf::Reader);
     }
 }
 
@@ -90,7 +90,7 @@ impl Log {
     #[inline]
     pub(crate) fn visit_landed(&self, address: Address) -> Visit<'_> {
         let extent = self.page_id(address).extent;
-        self.pins.add(extent);
+        self.pins.add(extent, PinOf::Reader);
         let on_its_way = OnItsWay::default();
         Visit { address, on_its_way, _pin: Pin { log: self, extent } }
     }
@@ -138,7 +138,7 @@ impl Log {
     /// Keeps `extent` from being reset.
     pub(crate) fn pin(&self, state: &mut State, extent: ExtentId) -> Pin<'_> {
         assert!(state.extents.find(extent).is_some(), "an extent in use is pinned");
-        self.pins.add(extent);
+        self.pins.add(extent, PinOf::Reader);
         Pin { log: self, extent }
     }
 

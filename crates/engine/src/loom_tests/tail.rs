@@ -6,9 +6,10 @@ use crate::format::page_view::vouched_header;
 use crate::format::record::{InBatch, Kind, NewRecord};
 use crate::log::Visit;
 use crate::write::pending::durable;
+use crate::write::undo::Revocable;
 use base::{Buf, Key};
 use loom::thread;
-use media::Stream;
+use media::{ExtentId, Stream};
 use std::slice::from_ref;
 
 fn key() -> Key {
@@ -86,12 +87,30 @@ fn loom_task_that_waits_for_a_decision_is_woken() {
         let other = scene.clone();
         let storing = thread::spawn(move || other.run(1, store(&other)));
         scene.run(0, async {
-            let seen = scene.log.decisions();
+            let seen = scene.log.watch_decisions();
             if seen == 0 {
                 scene.log.decision_after(seen).await;
             }
-            assert_eq!(scene.log.decisions(), 1);
+            assert_eq!(scene.log.watch_decisions(), 1);
         });
         storing.join().unwrap();
+    });
+}
+
+#[test]
+fn loom_task_that_waits_for_the_last_revocable_record_is_woken() {
+    check(None, || {
+        let scene = Scene::new(2, 0);
+        let revocable = Revocable::new(scene.log.clone(), ExtentId(0), None);
+        let other = scene.clone();
+        let ending = thread::spawn(move || other.run(1, async { drop(revocable) }));
+        scene.run(0, async {
+            let seen = scene.log.watch_decisions();
+            if scene.log.pins.has_revocable(ExtentId(0)) {
+                scene.log.decision_after(seen).await;
+            }
+            assert!(!scene.log.pins.has_revocable(ExtentId(0)));
+        });
+        ending.join().unwrap();
     });
 }

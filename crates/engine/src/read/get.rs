@@ -189,16 +189,19 @@ impl Store {
         key: HashedKey<'_>,
         attempt: impl AsyncFn() -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let mut is_undone = false;
+        let (mut is_final, mut is_undone) = (false, false);
         loop {
-            let seen = self.log.decisions();
             match attempt().await {
-                // The writer may have undone the record before this task resumed.
+                // The writer may have undone the record before this task resumed: so the error is
+                // returned if no record could be undone since before the attempt.
                 Err(error) if error.is_of_writing() => {
-                    if self.log.whole().may_take_back() {
+                    let seen = self.log.watch_decisions();
+                    if self.log.pins.has_any_revocable() {
                         self.log.decision_after(seen).await;
-                    } else if self.log.decisions() == seen {
+                    } else if is_final {
                         return Err(error);
+                    } else {
+                        is_final = true;
                     }
                 }
                 Err(Error::Unrecovered) if !is_undone && self.undoes() => {
@@ -213,7 +216,7 @@ impl Store {
     /// False after a wait: the reader looks again. True when none is left: the reader looks once
     /// more.
     pub(crate) async fn is_undone(&self, table: TableId, key: HashedKey<'_>) -> bool {
-        let seen = self.log.decisions();
+        let seen = self.log.watch_decisions();
         let failed = self.failed_of(table, key).await;
         if failed.is_empty() {
             return true;
@@ -235,7 +238,7 @@ impl Store {
         let state = self.log.whole();
         let is_of = |id| failed.iter().any(|at| self.log.page_id(*at).extent == id);
         let mut extents = state.extents.iter().filter(|(id, _)| is_of(*id));
-        extents.all(|(_, extent)| extent.has_landed() && !extent.is_revocable())
+        extents.all(|(id, extent)| extent.has_landed() && !self.log.pins.has_revocable(id))
     }
 
     /// Returns the records that the index has for a key, or for one that looks like it, and did not

@@ -1,37 +1,53 @@
 use loom::sync::atomic::{self, Ordering, fence};
 
-/// An atomic number whose `SeqCst` loads are in one order with `SeqCst` stores and changes.
+/// Defines atomics whose `SeqCst` loads are in one order with `SeqCst` stores and changes.
 ///
 /// loom takes `SeqCst` of an access for `AcqRel`, which would let a load miss a store that comes
 /// first in that order. It knows `SeqCst` fences, and one before each such load restores the order:
 /// the mapping that compilers use for Power.
-#[derive(Debug)]
-pub(crate) struct AtomicU32(atomic::AtomicU32);
+macro_rules! modelled {
+    ($($name:ident of $of:ty),*) => {$(
+        #[derive(Debug)]
+        pub(crate) struct $name(atomic::$name);
 
-impl AtomicU32 {
-    pub(crate) fn new(value: u32) -> Self {
-        Self(atomic::AtomicU32::new(value))
-    }
+        impl $name {
+            pub(crate) fn new(value: $of) -> Self {
+                Self(atomic::$name::new(value))
+            }
 
-    pub(crate) fn load(&self, order: Ordering) -> u32 {
-        if order == Ordering::SeqCst {
-            fence(Ordering::SeqCst);
+            pub(crate) fn load(&self, order: Ordering) -> $of {
+                if order == Ordering::SeqCst {
+                    fence(Ordering::SeqCst);
+                }
+                self.0.load(order)
+            }
+
+            pub(crate) fn store(&self, value: $of, order: Ordering) {
+                self.0.store(value, order);
+            }
         }
-        self.0.load(order)
-    }
+    )*};
+}
 
-    pub(crate) fn store(&self, value: u32, order: Ordering) {
-        self.0.store(value, order);
-    }
+modelled!(AtomicBool of bool, AtomicU32 of u32, AtomicU64 of u64);
 
-    pub(crate) fn fetch_add(&self, value: u32, order: Ordering) -> u32 {
+impl AtomicU64 {
+    pub(crate) fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
         self.0.fetch_add(value, order)
     }
 
-    pub(crate) fn fetch_sub(&self, value: u32, order: Ordering) -> u32 {
+    pub(crate) fn fetch_sub(&self, value: u64, order: Ordering) -> u64 {
         self.0.fetch_sub(value, order)
     }
+}
 
+impl Default for AtomicU64 {
+    fn default() -> Self {
+        Self::new(0)
+    }
+}
+
+impl AtomicU32 {
     pub(crate) fn compare_exchange(
         &self,
         before: u32,

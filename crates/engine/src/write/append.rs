@@ -9,7 +9,7 @@ use crate::format::page_view::PageView;
 use crate::format::record::NewRecord;
 use crate::format::record::{Header, Kind, header_len};
 use crate::format::summary::{Summary, summary_numbers};
-use crate::log::{Appended, Frontier, Log, NoRoom, Part, Pin, Program, Whole, reserve};
+use crate::log::{Appended, Frontier, Log, NoRoom, Part, Pin, PinOf, Program, Whole, reserve};
 use crate::recover::listing::Listing;
 use crate::write::pending::{Pending, durable};
 use base::{Buf, Key};
@@ -344,7 +344,7 @@ impl Log {
         state.extents.get(id).seal(end, summary);
         if self.layout.frames.is_some() && summary.is_some() {
             state.sealing.begin();
-            self.pins.add(id);
+            self.pins.add(id, PinOf::Reader);
             clock::spawn(self.clone().note_sealed(id, first, pending));
         }
     }

@@ -22,7 +22,7 @@ use crate::write::landing::{Kept, Landed, Landing, pages_of};
 use crate::write::pending::UnlandedBatch;
 use crate::write::room::Turn;
 use crate::write::set::{Member, WriteSet};
-use crate::write::undo::FailedValue;
+use crate::write::undo::{FailedValue, Revocable};
 use base::Buf;
 use clock::{Rank, Stage};
 use media::Stream;
@@ -509,7 +509,11 @@ impl Member<'_> {
             let value = CountedValue { extent, at, table, key_len, bytes, expires };
             part.count_value(value);
         }
-        let revocable = store.revocable(part, &at, self.record());
+        let may_be_undone = store.config.ack == Ack::Program;
+        let revocable = may_be_undone.then(|| {
+            let replaced = self.record().map(|found| log.page_id(found.address).extent);
+            Revocable::new(log.clone(), extent, replaced)
+        });
         self.kept = Some(Kept { at, revocable });
         let Some(found) = self.record().filter(|found| found.is_value()) else { return Ok(()) };
         let (extent, at) = (log.page_id(found.address).extent, found.address);

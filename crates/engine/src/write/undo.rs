@@ -8,13 +8,12 @@
 //!    nothing to undo. If not, it points the entry back to this record; so this undo waits for the
 //!    later store. The waits end, because each undo only waits for later writes.
 
-use crate::ack::Ack;
 use crate::format::address::Address;
 use crate::format::record::header_len;
 use crate::hashed_key::HashedKey;
 use crate::key_space::TableId;
 use crate::lane::Lane;
-use crate::log::{Appended, CountedValue, LateWhole, Log, Part, State};
+use crate::log::{CountedValue, LateWhole, Log, PinOf, State};
 use crate::read::look_up::{Found, Look, Visits};
 use crate::store::Store;
 use clock::{Class, UnixMillis};
@@ -46,42 +45,35 @@ pub(crate) struct Revocable {
     replaced: Option<ExtentId>,
 }
 
+impl Revocable {
+    /// Keeps extents in place: that of a record that was just appended, and that of the record that
+    /// it `replaced`.
+    pub(crate) fn new(log: Arc<Log>, extent: ExtentId, replaced: Option<ExtentId>) -> Self {
+        log.pins.add(extent, PinOf::Revocable);
+        if let Some(replaced) = replaced {
+            log.pins.add(replaced, PinOf::Reader);
+        }
+        Self { log, extent, replaced }
+    }
+}
+
 impl Drop for Revocable {
     fn drop(&mut self) {
-        let mut writing = self.log.writing();
-        let mut part = writing.part();
-        part.writer.tally.of(self.extent).revocable -= 1;
-        self.log.note_decision(&mut part);
-        drop(writing);
-        [self.extent].into_iter().chain(self.replaced).for_each(|id| self.log.pins.remove(id));
+        self.log.pins.remove(self.extent, PinOf::Revocable);
+        if let Some(replaced) = self.replaced {
+            self.log.pins.remove(replaced, PinOf::Reader);
+        }
+        self.log.note_final();
     }
 }
 
 impl Store {
-    /// Keeps the record that was just appended, and `found`, which it replaces, until this drops.
-    /// `None` if the record never has to be undone.
-    pub(crate) fn revocable(
-        &self,
-        part: &mut Part<'_, '_>,
-        appended: &Appended,
-        found: Option<&Found>,
-    ) -> Option<Revocable> {
-        if self.config.ack != Ack::Program {
-            return None;
-        }
-        let extent = appended.extent;
-        let replaced = found.map(|found| self.log.page_id(found.address).extent);
-        part.writer.tally.of(extent).revocable += 1;
-        [extent].into_iter().chain(replaced).for_each(|id| self.log.pins.add(id));
-        Some(Revocable { log: self.log.clone(), extent, replaced })
-    }
-
     /// Gives the key of a record that did not land its earlier record back. The caller holds the
     /// [`Revocable`] until this returns.
     pub(crate) async fn undo(self: &Arc<Self>, failed: Failed<'_>, before: Option<&Found>) {
         let Failed { table, key, at, .. } = failed;
         loop {
-            let seen = self.log.decisions();
+            let seen = self.log.watch_decisions();
             let entry = self.enter(table, key).await;
             if self.lookup(table, key).await.contains(&at) {
                 return self.point_back(failed, before);
