@@ -6,9 +6,7 @@ use xxhash_rust::xxh3;
 /// CRC-32C (Castagnoli; RFC 3720 appendix B.4) of `bytes`.
 #[inline]
 pub fn crc32c(bytes: &[u8]) -> u32 {
-    #[expect(clippy::cast_possible_truncation, reason = "a 32-bit checksum in a 64-bit return")]
-    let crc = crc_fast::checksum(Crc32Iscsi, bytes) as u32;
-    crc
+    crc_fast::crc32_iscsi(bytes)
 }
 
 /// The CRC-32C of bytes whose [`crc32c`] is `crc`, followed by `more`.
