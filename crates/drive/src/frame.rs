@@ -365,14 +365,14 @@ mod tests {
     fn a_checksum_that_is_known_is_the_one_of_the_data() {
         let value = Buf::copy_from(&[5; 5_000]);
         let frame_of = |page| frame(512, &page);
-        let known = frame_of(Page::with_crc(b"spare", value.clone(), value.crc32c()));
+        let known = frame_of(Page::with_crc(None, b"spare", value.clone(), value.crc32c()));
         assert_eq!(known, frame_of(Page::new(b"spare", [value])));
     }
 
     #[test]
     #[should_panic(expected = "00000007 is the CRC of the data")]
     fn a_wrong_checksum_of_data_is_noticed() {
-        Page::with_crc(b"spare", Buf::copy_from(&[5; 5_000]), 7);
+        Page::with_crc(None, b"spare", Buf::copy_from(&[5; 5_000]), 7);
     }
 
     #[test]

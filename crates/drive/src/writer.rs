@@ -115,6 +115,8 @@ impl Drive {
             let (first, class) = (gathered.pages[0].number, gathered.pages[0].class);
             let frames = self.frames(extent, &gathered);
             let start = self.layout.frame_start(PageId { extent, page: gathered.start });
+            // The log has the pages too, and may use their memory again once they have landed.
+            drop(gathered);
             let result = self.write_bytes(start, frames, class).await;
             self.wrote(extent, opening, first, result);
         }

@@ -142,7 +142,9 @@ impl Page {
 
     /// As [`Self::new`], of data whose CRC-32C is `crc`: a medium that writes it need not compute
     /// it again. A build with debug assertions does, and panics if it is another.
-    pub fn with_crc(spare: &[u8], data: Buf, crc: u32) -> Self {
+    ///
+    /// `emptied` is the memory of another page, by [`Self::emptied`]: it is used again.
+    pub fn with_crc(emptied: Option<Self>, spare: &[u8], data: Buf, crc: u32) -> Self {
         if data.bytes().is_none() {
             return Self::new(spare, [data]);
         }
@@ -150,7 +152,30 @@ impl Page {
             !cfg!(debug_assertions) || data.crc32c() == crc,
             "{crc:08x} is the CRC of the data"
         );
-        Self::lone(Spare::here(spare), data, Some(crc))
+        let Some(mut page) = emptied else {
+            return Self::lone(Spare::here(spare), data, Some(crc));
+        };
+        let own = page.own().expect("nothing else has a page that is empty");
+        own.ends.push(data.len());
+        own.data.push(data);
+        (own.spare, own.crc) = (Spare::here(spare), Some(crc));
+        page
+    }
+
+    /// Returns the memory of a page of [`Self::with_crc`] without its data, if nothing else has it.
+    pub fn emptied(mut self) -> Option<Self> {
+        let own = self.own().filter(|own| own.crc.is_some())?;
+        own.ends.clear();
+        own.data.clear();
+        Some(self)
+    }
+
+    /// Returns the page if nothing else has it and its data lie elsewhere.
+    fn own(&mut self) -> Option<&mut Scattered> {
+        match &mut self.0 {
+            Repr::Scattered(page) => Arc::get_mut(page),
+            Repr::OnePiece(_) => None,
+        }
     }
 
     /// A page of one segment, which has bytes.
@@ -375,8 +400,7 @@ impl Page {
     /// Lets go of the segment that is the `len` data bytes from `start`, if it is one of its own,
     /// and nobody else has the page: a phantom stands in its place.
     pub(crate) fn release(&mut self, start: u32, len: u32) {
-        let Repr::Scattered(page) = &mut self.0 else { return };
-        let Some(page) = Arc::get_mut(page) else { return };
+        let Some(page) = self.own() else { return };
         let number = page.ends.partition_point(|end| *end <= start);
         if let Some(segment) = page.data.get_mut(number)
             && (page.ends[number] - segment.len(), segment.len()) == (start, len)
@@ -461,5 +485,28 @@ mod tests {
         assert!(page().segments_at(6, 2).is_none());
         assert_eq!(page().data_at(7, 0).unwrap().checksum(), 0, "nothing of any segment");
         assert!(bytes(5, 3).is_none(), "past the end");
+    }
+
+    #[test]
+    fn an_emptied_page_gives_another_its_memory_and_nothing_else() {
+        let of = |emptied, byte, len| {
+            let data = Buf::copy_from(&vec![byte; len]);
+            let crc = data.crc32c();
+            Page::with_crc(emptied, &vec![byte; len % 90], data, crc)
+        };
+        let place = |page: &Page| match &page.0 {
+            Repr::Scattered(page) => Arc::as_ptr(page),
+            Repr::OnePiece(_) => panic!("its data lie elsewhere"),
+        };
+        let first = of(None, 1, 600);
+        let (memory, other) = (place(&first), first.clone());
+        assert!(first.emptied().is_none(), "another has it");
+        let again = of(other.emptied(), 2, 880);
+        assert_eq!(place(&again), memory);
+        let fresh = of(None, 2, 880);
+        assert_eq!((again.spare(), again.crc()), (fresh.spare(), fresh.crc()));
+        assert_eq!(again.data_bytes(), 880);
+        assert_eq!(again.data_at(0, 880).unwrap().bytes(), Some(&[2; 880][..]));
+        assert!(page().emptied().is_none(), "its segments are many");
     }
 }

@@ -89,7 +89,7 @@ mod tests {
             };
             builder.push(header, &Buf::phantom(10, 9));
         }
-        builder.close(5, &mut Summary::default(), |page| page)
+        builder.close(5, &mut Summary::default(), &mut Vec::new(), |page| page)
     }
 
     fn keys(layout: Layout, page: &Page) -> Vec<Vec<u8>> {

@@ -220,11 +220,13 @@ impl PageBuilder {
     }
 
     /// The finished page, which is number `page` of its extent, as `gathered` makes it. The
-    /// extent's summary repeats its headers. Leaves an empty one.
+    /// extent's summary repeats its headers. Leaves an empty one. May use the memory of an
+    /// `emptied` page.
     pub(crate) fn close(
         &mut self,
         page: u32,
         summary: &mut Summary,
+        emptied: &mut Vec<Page>,
         gathered: impl FnOnce(Page) -> Page,
     ) -> Page {
         let prologue = Prologue {
@@ -240,7 +242,7 @@ impl PageBuilder {
         if lists && is_frame {
             summary.add_copy(&self.spare);
         }
-        let content = gathered(self.content());
+        let content = gathered(self.content(emptied));
         if lists && !is_frame {
             summary.add(&content, self.front.len());
         }
@@ -248,7 +250,7 @@ impl PageBuilder {
         content
     }
 
-    fn content(&mut self) -> Page {
+    fn content(&mut self, emptied: &mut Vec<Page>) -> Page {
         let (count, continues) = (self.values.len(), self.continuation.is_some());
         if count > 1 && !continues && len32(&self.short) == self.value_bytes {
             return Page::flat(&self.spare, &self.front, &self.short);
@@ -265,7 +267,7 @@ impl PageBuilder {
             && let Some(value) = values.next()
         {
             return match self.crc {
-                Some(crc) => Page::with_crc(&self.spare, value, crc),
+                Some(crc) => Page::with_crc(emptied.pop(), &self.spare, value, crc),
                 None => Page::new(&self.spare, [value]),
             };
         }
@@ -304,7 +306,7 @@ mod tests {
     fn closed(builder: PageBuilder, value_crc: u32) -> Page {
         let mut builder = builder;
         builder.push(header(value_crc), &value());
-        builder.close(0, &mut Summary::default(), |page| page)
+        builder.close(0, &mut Summary::default(), &mut Vec::new(), |page| page)
     }
 
     fn value() -> Buf {
@@ -371,8 +373,10 @@ mod tests {
             builder.push(header, value)
         });
         let found = offsets.map(|offset| builder.part(&builder.header(offset).unwrap()));
-        let (layout, page) =
-            (builder.layout, builder.close(0, &mut Summary::default(), |page| page));
+        let (layout, page) = (
+            builder.layout,
+            builder.close(0, &mut Summary::default(), &mut Vec::new(), |page| page),
+        );
         let view = PageView::new(layout, &page).expect("a whole prologue");
         for ((value, offset), found) in values.iter().zip(offsets).zip(found) {
             let header = view.header(offset).unwrap();

@@ -170,7 +170,7 @@ mod tests {
         };
         let mut builder = PageBuilder::new(layout);
         let offset = builder.push(header, &Buf::phantom(0, 0));
-        let whole = builder.close(5, &mut Summary::default(), |page| page);
+        let whole = builder.close(5, &mut Summary::default(), &mut Vec::new(), |page| page);
         let key = |layout, page: &Page| {
             let view = PageView::new(layout, page)?;
             Some(view.header(offset)?.key.to_vec())

@@ -303,7 +303,7 @@ mod tests {
                 builder.push(header, &value(10));
                 pushed.push((page, key));
             }
-            builder.close(page, &mut summary, &gathered)
+            builder.close(page, &mut summary, &mut Vec::new(), &gathered)
         });
         (pages.collect(), summary, pushed)
     }

@@ -6,6 +6,9 @@ use media::{Ends, Page, PageId, Stream};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// Pages whose memory is kept: those of a long write.
+const EMPTIED_MAX: usize = 128;
+
 /// A page that a disk had queued, and how that ended.
 pub(crate) struct Ended {
     /// Its number in its extent.
@@ -33,6 +36,8 @@ pub(crate) struct UnlandedPages {
     programs: VecDeque<(PageId, Stream)>,
     /// Batches of which some page has not landed.
     batches: Vec<UnlandedBatch>,
+    /// The memory of pages that have landed, for later ones.
+    pub(crate) emptied: Vec<Page>,
     /// Pages that were programmed with room left, because no announced store was to join them.
     pub(crate) padded: u64,
 }
@@ -80,6 +85,7 @@ impl UnlandedPages {
             extents: Vec::new(),
             programs: VecDeque::new(),
             batches: Vec::new(),
+            emptied: Vec::new(),
             padded: 0,
         }
     }
@@ -204,7 +210,10 @@ impl UnlandedPages {
             next.is_failing = true;
             return Some(Ended { page, pending: next.pending.clone(), result, stream });
         }
-        let UnlandedPage { pending, .. } = pages.pop_front()?;
+        let UnlandedPage { pending, page: content, .. } = pages.pop_front()?;
+        if self.emptied.len() < EMPTIED_MAX {
+            self.emptied.extend(content.and_then(Page::emptied));
+        }
         self.note_fewer(at);
         Some(Ended { page, pending, result, stream })
     }

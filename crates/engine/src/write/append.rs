@@ -9,7 +9,9 @@ use crate::format::page_view::PageView;
 use crate::format::record::NewRecord;
 use crate::format::record::{Header, Kind, header_len};
 use crate::format::summary::{Summary, summary_numbers};
-use crate::log::{Appended, Frontier, Log, NoRoom, Part, Pin, PinOf, Program, Whole, reserve};
+use crate::log::{
+    Appended, Frontier, Log, NoRoom, Part, Pin, PinOf, Program, Whole, Writer, reserve,
+};
 use crate::recover::listing::Listing;
 use crate::write::pending::{Pending, durable};
 use base::{Buf, Key};
@@ -294,10 +296,11 @@ impl Log {
 
     /// As [`Self::turn_page`], but never seals: all pages of a record are in one extent.
     fn next_page(self: &Arc<Self>, part: &mut Part<'_, '_>, stream: Stream) {
-        let frontier = frontier(part, stream);
+        let Writer { frontiers, unlanded, .. } = &mut *part.writer;
+        let frontier = frontiers.of_mut(stream).expect("it has an open page");
         let (extent, page) = (frontier.extent, frontier.page());
         let numbers = frontier.builder.numbers();
-        let content = self.closed(frontier, page);
+        let content = self.closed(frontier, page, &mut unlanded.emptied);
         self.program(part, PageId { extent, page }, stream, numbers, content);
         let next = self.expect_page(part, stream, extent, page + numbers);
         self::frontier(part, stream).next(numbers, next);
@@ -311,7 +314,7 @@ impl Log {
         let mut pending = frontier.pending.clone();
         if !frontier.builder.is_empty() {
             let numbers = frontier.builder.numbers();
-            let content = self.closed(&mut frontier, page);
+            let content = self.closed(&mut frontier, page, &mut part.writer.unlanded.emptied);
             self.program(part, PageId { extent, page }, stream, numbers, content);
             page += numbers;
             pending = self.expect_page(part, stream, extent, page);
@@ -393,12 +396,12 @@ impl Log {
     }
 
     /// Closes the open page, which is number `page` of its extent, and returns it.
-    fn closed(&self, frontier: &mut Frontier, page: u32) -> Page {
+    fn closed(&self, frontier: &mut Frontier, page: u32, emptied: &mut Vec<Page>) -> Page {
         let gathered = |page| match self.media.as_memory() {
             Some(memory) => memory.gathered(page),
             None => page,
         };
-        frontier.builder.close(page, &mut frontier.summary, gathered)
+        frontier.builder.close(page, &mut frontier.summary, emptied, gathered)
     }
 
     /// Ends the stream's extent without a summary, and returns the summary's bytes.
@@ -410,7 +413,7 @@ impl Log {
             self.unexpect_page(part, at.extent, at.page);
         } else {
             let numbers = frontier.builder.numbers();
-            let content = self.closed(&mut frontier, at.page);
+            let content = self.closed(&mut frontier, at.page, &mut part.writer.unlanded.emptied);
             self.program(part, at, stream, numbers, content);
             end += numbers;
         }
