@@ -92,7 +92,7 @@ pub use lock::{Guard, Lock};
 pub use lock_waits::{LockWaits, lock_waits};
 pub use notify::Notify;
 pub use park::{Held, Park, park, park_unaccounted, wake};
-pub use power::{lose_power, was_at_work};
+pub use power::{lose_power, wake_from_ended, was_at_work};
 pub use promotion::Promotion;
 pub use queue::{Group, ResourceInfo};
 pub use rank::Rank;

@@ -1,4 +1,5 @@
-use crate::schedule::Schedule;
+use crate::park::wake;
+use crate::schedule::{Schedule, is_installed};
 use crate::task_state::{TaskId, Wait};
 use std::cell::RefCell;
 
@@ -18,6 +19,19 @@ pub fn lose_power<T>(schedule: Box<Schedule>, tasks: T) {
 /// suspended. Otherwise false.
 pub fn was_at_work(task: TaskId) -> bool {
     LOST.with_borrow(|lost| lost.as_ref().is_some_and(|schedule| schedule.is_served(task)))
+}
+
+/// As [`wake`], and wakes a task of another reactor also during [`lose_power`]. For a destructor of
+/// what a task of one reactor does for a task of another, which must not wait without end.
+pub fn wake_from_ended(task: TaskId) {
+    if is_installed() {
+        return wake(task);
+    }
+    LOST.with_borrow(|lost| {
+        if let Some(ended) = lost.as_ref().filter(|ended| ended.reactor_id != task.reactor_id) {
+            ended.wake_remote(task);
+        }
+    });
 }
 
 impl Schedule {

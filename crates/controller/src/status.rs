@@ -14,6 +14,7 @@ pub(crate) const fn status_of(error: Error) -> Status {
         Error::NoKeySpace | Error::KeySpaceReserved => Status::INVALID_NAMESPACE,
         Error::KeyChanged
         | Error::OpenedTooOften
+        | Error::ReactorEnded
         | Error::KeySpaceExists
         | Error::NoCheckpoint
         | Error::BatchTooLong { .. }

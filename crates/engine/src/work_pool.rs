@@ -1,5 +1,6 @@
 //! Pieces of work that any reactor of a pool may do.
 
+use crate::error::Error;
 use clock::{LocalFuture, Lock, Notify, Order, Rank, Stage, TaskId};
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
@@ -46,10 +47,19 @@ struct Worker {
 
 /// The results of a job, by piece.
 struct Results<T> {
+    /// `None` for a piece that has not ended, and for one that was dropped.
     done: Vec<Option<T>>,
     missing: usize,
     /// The task that waits for the last of them.
     waiter: Option<TaskId>,
+}
+
+/// Where the result of a piece goes. It drops when the piece has ended, or with the piece when the
+/// reactor that began it ends.
+struct Place<T> {
+    results: Arc<Lock<Results<T>>>,
+    number: usize,
+    result: Option<T>,
 }
 
 impl Default for WorkPool {
@@ -80,7 +90,10 @@ impl WorkPool {
     /// Has all `pieces` done by this task and the pool's workers, and returns their results in
     /// order. The task holds nothing that a piece waits for. The time that it waits for workers
     /// goes to `stage`.
-    pub async fn run<T, F, P>(&self, stage: Stage, pieces: Vec<P>) -> Vec<T>
+    ///
+    /// [`Error::ReactorEnded`] when a reactor has ended within a piece that it had begun; all other
+    /// pieces have been done by then.
+    pub async fn run<T, F, P>(&self, stage: Stage, pieces: Vec<P>) -> Result<Vec<T>, Error>
     where
         T: Send + 'static,
         F: Future<Output = T> + 'static,
@@ -88,14 +101,9 @@ impl WorkPool {
     {
         let results = Arc::new(Lock::new(Order::Pool, Results::missing(pieces.len())));
         let pieces = pieces.into_iter().enumerate();
-        let pieces = pieces.map(|(place, piece)| -> Piece {
-            let results = results.clone();
-            Box::new(move || {
-                Box::pin(async move {
-                    let result = piece().await;
-                    results.lock().put(place, result);
-                })
-            })
+        let pieces = pieces.map(|(number, piece)| -> Piece {
+            let place = Place { results: results.clone(), number, result: None };
+            Box::new(move || Box::pin(async move { place.end(piece().await) }))
         });
         let job = self.add(pieces.collect());
         while let Some(piece) = self.take_of(job) {
@@ -105,7 +113,7 @@ impl WorkPool {
             clock::park(Rank::Free, stage).await;
         }
         let done = std::mem::take(&mut results.lock().done);
-        done.into_iter().map(|result| result.expect("every piece was done")).collect()
+        done.into_iter().collect::<Option<_>>().ok_or(Error::ReactorEnded)
     }
 
     /// Adds a job, and wakes a worker for each piece but the first.
@@ -198,11 +206,11 @@ impl<T> Results<T> {
         Self { done: (0..count).map(|_| None).collect(), missing: count, waiter: None }
     }
 
-    fn put(&mut self, place: usize, result: T) {
-        self.done[place] = Some(result);
+    fn put(&mut self, number: usize, result: Option<T>) {
+        self.done[number] = result;
         self.missing -= 1;
         if self.missing == 0 {
-            self.waiter.take().into_iter().for_each(clock::wake);
+            self.waiter.take().into_iter().for_each(clock::wake_from_ended);
         }
     }
 
@@ -211,6 +219,18 @@ impl<T> Results<T> {
         let is_awaited = self.missing > 0;
         self.waiter = is_awaited.then(clock::current);
         is_awaited
+    }
+}
+
+impl<T> Place<T> {
+    fn end(mut self, result: T) {
+        self.result = Some(result);
+    }
+}
+
+impl<T> Drop for Place<T> {
+    fn drop(&mut self) {
+        self.results.lock().put(self.number, self.result.take());
     }
 }
 

@@ -92,6 +92,7 @@ fn text_of(error: Error) -> String {
         | Error::BatchRepeatsKey
         | Error::NoCheckpoint
         | Error::OpenedTooOften
+        | Error::ReactorEnded
         | Error::NoKeySpace
         | Error::KeySpaceExists
         | Error::KeySpaceReserved => format!("ERR {error}"),

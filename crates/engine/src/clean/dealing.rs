@@ -55,7 +55,9 @@ impl Store {
             let (store, pages) = (self.clone(), pages.clone());
             move || store.copy_pages(pages, oldest, copiers)
         });
-        merge(self.pool.run(Stage::Gc, pieces.collect()).await)
+        // Without what a reactor has copied that has ended, the victim is cleaned again.
+        let copies = self.pool.run(Stage::Gc, pieces.collect()).await;
+        copies.map_or_else(|_| (Vec::new(), Err(NoRoom)), merge)
     }
 
     /// Takes pages until none is left, and copies their live records: so many tasks of this reactor
@@ -99,7 +101,8 @@ impl Store {
             let moved = std::mem::replace(&mut moved, rest);
             pieces.push(move || store.repoint_some(moved));
         }
-        self.pool.run(Stage::Gc, pieces).await.into_iter().all(|landed| landed)
+        let landed = self.pool.run(Stage::Gc, pieces).await;
+        landed.is_ok_and(|landed| landed.into_iter().all(|landed| landed))
     }
 
     async fn repoint_by_hash(self: &Arc<Self>, mut moved: Vec<Moved>) -> bool {

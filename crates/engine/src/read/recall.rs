@@ -6,6 +6,7 @@
 //! the rest, those of an extent are recalled once some of them were read.
 
 use crate::clean::turn::SHARE_OF_A_TURN;
+use crate::error::Error;
 use crate::extent::Extent;
 use crate::format::address::Address;
 use crate::format::summary::read_summary;
@@ -91,14 +92,14 @@ impl Store {
     /// Notes the headers of what the index has of the keys in `replays`, as far as there is room
     /// for them. Returns the listings that are to be used again: all that it had to read page by
     /// page, and some of full extents.
-    pub(crate) async fn recall(self: &Arc<Self>, replays: &[Replay]) -> Seen {
+    pub(crate) async fn recall(self: &Arc<Self>, replays: &[Replay]) -> Result<Seen, Error> {
         let room = self.lanes.headers_max();
         if room == 0 {
-            return Seen::default();
+            return Ok(Seen::default());
         }
         let (mut wanted, mut seen, mut kept) = (Vec::new(), Seen::default(), 0);
         for replays in replays.chunks(LISTED_AT_ONCE) {
-            let listings = self.list_extents(replays, &mut Seen::default()).await;
+            let listings = self.list_extents(replays, &mut Seen::default()).await?;
             for (replay, listing) in replays.iter().zip(listings) {
                 for (at, record) in listing.records.iter().enumerate() {
                     self.expect_entry(listing.records.get(at + ENTRIES_AHEAD));
@@ -120,7 +121,7 @@ impl Store {
         wanted.sort_unstable();
         wanted.dedup();
         self.recall_all(wanted).await;
-        seen
+        Ok(seen)
     }
 
     /// Notes the headers at these addresses, in order, where many lie in an extent.

@@ -182,7 +182,7 @@ impl Store {
                 store.log.owe_extents();
             }
             let seen = match how {
-                How::Checkpoint => store.recall(&replays).await,
+                How::Checkpoint => store.recall(&replays).await?,
                 How::Scan => Seen::default(),
             };
             let entered = store.enter_all(&replays, seen, &mut scan).await;
@@ -224,7 +224,7 @@ impl Store {
                 self.replay_among_all(replays, &mut seen, scan).await?;
                 continue;
             }
-            let listings = self.list_extents(replays, &mut seen).await;
+            let listings = self.list_extents(replays, &mut seen).await?;
             for (replay, listing) in replays.iter().zip(listings) {
                 self.replay(*replay, listing, scan).await?;
             }
@@ -269,7 +269,7 @@ impl Store {
         self: &Arc<Self>,
         replays: &[Replay],
         seen: &mut Seen,
-    ) -> Vec<Listing> {
+    ) -> Result<Vec<Listing>, Error> {
         self.list_then(replays, seen, |_, _, listing| ready(listing)).await
     }
 
@@ -280,7 +280,7 @@ impl Store {
         replays: &[Replay],
         seen: &mut Seen,
         then: impl Fn(Arc<Self>, Replay, Listing) -> F + Copy + Send + 'static,
-    ) -> Vec<T>
+    ) -> Result<Vec<T>, Error>
     where
         T: Send + 'static,
         F: Future<Output = T> + 'static,
@@ -299,7 +299,7 @@ impl Store {
                 clock::join_all(done.collect()).await
             }
         });
-        self.pool.run(Stage::Queue, pieces.collect()).await.into_iter().flatten().collect()
+        Ok(self.pool.run(Stage::Queue, pieces.collect()).await?.into_iter().flatten().collect())
     }
 
     /// Returns the records of an extent, which may have been `seen` already.

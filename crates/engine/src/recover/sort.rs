@@ -41,7 +41,7 @@ impl Store {
         let sort = move |store: Arc<Self>, replay, listing| async move {
             store.sort(replay, listing, shares).await
         };
-        for sorted in self.list_then(replays, seen, sort).await {
+        for sorted in self.list_then(replays, seen, sort).await? {
             scan.add(sorted.scan);
             for (all, records) in by_share.iter_mut().zip(sorted.shares) {
                 all.extend(records);
@@ -52,7 +52,7 @@ impl Store {
             let store = self.clone();
             move || async move { store.take_records(share, records, by_checkpoint).await }
         });
-        self.pool.run(Stage::Queue, pieces.collect()).await.into_iter().collect()
+        self.pool.run(Stage::Queue, pieces.collect()).await?.into_iter().collect()
     }
 
     /// Notes what an extent has, and sorts its records by so many `shares` of the lanes. Gives way

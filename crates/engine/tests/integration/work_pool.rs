@@ -2,9 +2,12 @@
 
 use base::{Nanos, Rng};
 use clock::Stage;
-use engine::WorkPool;
-use reactor::{PeerGroup, Reactor};
+use engine::{Error, WorkPool};
+use reactor::{PeerGroup, Reactor, Remote, peers};
+use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 const PIECES: u64 = 40;
@@ -23,7 +26,7 @@ async fn do_job(pool: &WorkPool, begun: &Begun, seed: u64) {
             number * number
         }
     });
-    let squares = pool.run(Stage::Queue, pieces.collect()).await;
+    let squares = pool.run(Stage::Queue, pieces.collect()).await.expect("no reactor ends");
     assert_eq!(squares, (0..PIECES).map(|number| number * number).collect::<Vec<_>>());
 }
 
@@ -71,7 +74,7 @@ fn a_task_without_workers_does_all_pieces_in_order() {
         do_job(&pool, &begun, 1).await;
         assert_eq!(begun_by(&begun, 0), (0..PIECES).collect::<Vec<_>>());
         let none: Vec<fn() -> std::future::Ready<u64>> = Vec::new();
-        assert_eq!(pool.run(Stage::Queue, none).await, []);
+        assert_eq!(pool.run(Stage::Queue, none).await, Ok(Vec::new()));
     });
 }
 
@@ -116,4 +119,62 @@ fn jobs_of_several_reactors_are_done_at_once() {
             (0..3).filter(|of| begun[*of as usize].lock().unwrap().iter().any(|(by, _)| by != of));
         assert!(helped.count() > 0, "seed {seed}");
     }
+}
+
+/// Has two pieces done, of which another thread begins one. That thread ends within it.
+async fn do_among_threads(pool: Arc<WorkPool>, begun: Arc<AtomicBool>) -> Result<Vec<u64>, Error> {
+    while pool.tasks() < 2 {
+        clock::sleep(Nanos::from_micros(100), Stage::Queue).await;
+    }
+    let pieces = (0..2).map(|number| {
+        let begun = begun.clone();
+        move || async move {
+            if clock::reactor_id() == 1 {
+                begun.store(true, Ordering::SeqCst);
+                clock::sleep(Nanos::from_secs(3_600), Stage::Queue).await;
+            }
+            while !begun.load(Ordering::SeqCst) {
+                clock::sleep(Nanos::from_micros(100), Stage::Queue).await;
+            }
+            number
+        }
+    });
+    pool.run(Stage::Queue, pieces.collect()).await
+}
+
+#[test]
+fn a_job_fails_if_a_reactor_ends_within_its_piece() {
+    let remotes = [Remote::new().unwrap(), Remote::new().unwrap()];
+    let [first, second] = peers(&remotes).try_into().expect("two places");
+    let (pool, begun) = (Arc::new(WorkPool::default()), Arc::new(AtomicBool::default()));
+    let [ours, theirs] = remotes;
+    let (of_thread, seen) = (pool.clone(), begun.clone());
+    let thread = std::thread::spawn(move || {
+        let until_begun = async move {
+            let _worker = of_thread.join();
+            while !seen.load(Ordering::SeqCst) {
+                clock::sleep(Nanos::from_micros(100), Stage::Queue).await;
+            }
+            // By then the other thread has done its piece, and waits.
+            clock::sleep(Nanos::from_millis(100), Stage::Queue).await;
+        };
+        Reactor::among(second, None).serve(&theirs, until_begun).map(drop)
+    });
+    let result = Rc::new(RefCell::new(None));
+    let found = result.clone();
+    let done = Reactor::among(first, None).serve(&ours, async move {
+        clock::spawn(async move {
+            *found.borrow_mut() = Some(do_among_threads(pool, begun).await);
+        });
+        for _ in 0..10_000 {
+            if result.borrow().is_some() {
+                break;
+            }
+            clock::sleep(Nanos::from_micros(1_000), Stage::Queue).await;
+        }
+        result.take()
+    });
+    thread.join().expect("no task panics").expect("the system has a ring");
+    let (result, _) = done.expect("the system has a ring");
+    assert_eq!(result, Some(Err(Error::ReactorEnded)));
 }
