@@ -12,6 +12,7 @@ use crate::index::survivors::Survivors;
 use crate::index::tables::Tables;
 use crate::key_space::TableId;
 use crate::lane::{Lane, Lanes};
+use crate::work_pool::WorkPool;
 use crate::write::permit::Permit;
 use base::Key;
 use clock::LocalFuture;
@@ -299,9 +300,14 @@ pub trait Index: Send + Sync {
     /// together.
     fn freeze_lane(&self, _: &mut Lane) {}
 
-    /// Writes the entries as they were at the freeze. Entries may change while it writes. An error
-    /// when there is no room for it, or when `tables` says that it is to give way.
-    fn save<'a>(&'a self, _tables: &'a Arc<Tables>) -> LocalFuture<'a, Result<Saved, Error>> {
+    /// Writes the entries as they were at the freeze, by all reactors of `pool` if it can. Entries
+    /// may change while it writes. An error when there is no room for it, or when `tables` says
+    /// that it is to give way. Nothing of it is under way when it returns.
+    fn save<'a>(
+        &'a self,
+        _tables: &'a Arc<Tables>,
+        _pool: &'a WorkPool,
+    ) -> LocalFuture<'a, Result<Saved, Error>> {
         Box::pin(ready(Ok(Saved::default())))
     }
 

@@ -212,7 +212,16 @@ impl Store {
     /// are those of [`Self::counters`], but for what those continue from a saved state, and for
     /// the work of reactors that the store was not told of.
     pub fn work_by_reactor(&self) -> Vec<ReactorWork> {
-        self.counters.by_reactor()
+        let mut all = self.counters.by_reactor();
+        for (reactor_id, table_pages) in self.tables.written_by() {
+            let place = all.iter().position(|work| work.reactor_id == reactor_id);
+            let place = place.unwrap_or_else(|| {
+                all.push(ReactorWork { reactor_id, ..ReactorWork::default() });
+                all.len() - 1
+            });
+            all[place].table_pages = table_pages;
+        }
+        all
     }
 
     /// Returns the index's counters since the store was opened.

@@ -16,6 +16,8 @@ pub struct ReactorWork {
     pub records_moved: u64,
     /// Records that it compared with what the index has of their keys, when the store was opened.
     pub records_entered: u64,
+    /// Pages of the medium that it wrote for the index and for checkpoints.
+    pub table_pages: u64,
 }
 
 /// The counters behind [`ReactorWork`]. Each reactor that uses the store has a slot of its own, so
@@ -85,6 +87,7 @@ impl ByReactor {
                 victims: sum.victims + work.victims,
                 records_moved: sum.records_moved + work.records_moved,
                 records_entered: sum.records_entered + work.records_entered,
+                ..sum
             }
         })
     }
@@ -128,6 +131,7 @@ impl Work {
             victims: read(&self.victims),
             records_moved: read(&self.records_moved),
             records_entered: read(&self.records_entered),
+            ..ReactorWork::default()
         }
     }
 }

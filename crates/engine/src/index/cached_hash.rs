@@ -35,6 +35,7 @@ use crate::index::tables::Tables;
 use crate::index::{Answer, Index, IndexConfig, IndexCounts, IndexEntry, Saved};
 use crate::key_space::TableId;
 use crate::lane::Lane;
+use crate::work_pool::WorkPool;
 use crate::write::permit::Permit;
 use base::Key;
 use clock::{LocalFuture, Rank, Stage};
@@ -289,7 +290,11 @@ impl Index for CachedHashIndex {
         Answer::Later(Box::pin(self.0.freeze()))
     }
 
-    fn save<'a>(&'a self, _: &'a Arc<Tables>) -> LocalFuture<'a, Result<Saved, Error>> {
+    fn save<'a>(
+        &'a self,
+        _: &'a Arc<Tables>,
+        _: &'a WorkPool,
+    ) -> LocalFuture<'a, Result<Saved, Error>> {
         Box::pin(std::future::ready(self.0.saved()))
     }
 

@@ -1,5 +1,6 @@
 //! The `hash` index: all entries in memory, in the lanes of their keys (see [`crate::lane`]).
 
+mod frozen;
 mod run;
 mod saving;
 mod whole;
@@ -12,6 +13,7 @@ use crate::index::tables::Tables;
 use crate::index::{Answer, EntriesFrom, Index, IndexEntry, Saved};
 use crate::key_space::TableId;
 use crate::lane::{Lane, Lanes};
+use crate::work_pool::WorkPool;
 use base::Key;
 use base::limits::LANES;
 use clock::LocalFuture;
@@ -153,12 +155,16 @@ impl Index for HashIndex {
         lane.entries.undo = Some(Vec::new());
     }
 
-    fn save<'a>(&'a self, tables: &'a Arc<Tables>) -> LocalFuture<'a, Result<Saved, Error>> {
-        Box::pin(self.save_lanes(tables))
+    fn save<'a>(
+        &'a self,
+        tables: &'a Arc<Tables>,
+        pool: &'a WorkPool,
+    ) -> LocalFuture<'a, Result<Saved, Error>> {
+        Box::pin(self.save_lanes(tables, pool))
     }
 
     fn thaw(&self) {
-        self.end_saving();
+        self.lanes.each(|lane| lane.entries.thaw());
     }
 
     fn save_state(&self) -> Option<Vec<u8>> {

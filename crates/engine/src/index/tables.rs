@@ -10,6 +10,7 @@
 //! one nor the index names them. When the extents that are kept for the index run low, the index
 //! asks for one ([`Tables::ask_for_checkpoint`]).
 
+use crate::clean::turn::Turn;
 use crate::error::Error;
 use crate::extent::Extents;
 use crate::format::address::Address;
@@ -19,7 +20,7 @@ use crate::format::page_view::PageView;
 use crate::format::record::NewRecord;
 use crate::format::record::{InBatch, Kind, Sequence, header_len};
 use crate::key_space::TableId;
-use crate::log::Log;
+use crate::log::{Appended, Log, NoRoom, Pin};
 use crate::recover::entered::Entered;
 use crate::write::pending::durable;
 use base::Buf;
@@ -27,7 +28,7 @@ use base::checksum::crc32c;
 use clock::{Class, Guard, LocalFuture, Lock, Order, Rank, Stage, TaskId};
 use media::{ExtentId, Media, Page, PageId, Stream};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -89,6 +90,8 @@ struct State {
     keeper: Keeper,
     pages_read: u64,
     pages_written: u64,
+    /// By the numbers of the reactors that wrote them, since the store was opened.
+    written_by: BTreeMap<u32, u64>,
 }
 
 /// The task of an index that writes its pages.
@@ -232,43 +235,59 @@ impl Tables {
         // Only the caller will count these extents as in use, once it has the addresses. The pins
         // keep them from being reset until then.
         let mut pins = Vec::new();
-        {
-            let root = self.state().root;
-            let mut state = self.log.whole();
-            for (name, value) in &pages {
-                assert!(value.len() <= self.page_bytes_max(), "a table page is one page of flash");
-                let key = table_key(*name, root);
-                let record = NewRecord {
-                    sequence: None,
-                    kind: Kind::Table,
-                    table: TableId::STORE,
-                    key: &key,
-                    value,
-                    value_crc: value.crc32c(),
-                    expires: None,
-                    batch: InBatch::default(),
-                };
-                let appended = self.log.append(&mut state.first(), Stream::Index, &record);
-                let Ok(appended) = appended else { break };
-                let extent = self.log.page_id(appended.address).extent;
-                if addresses.last().is_none_or(|last| self.extent_of(*last) != extent) {
-                    pins.push(self.log.pin(&mut state, extent));
-                }
-                addresses.push(appended.address);
-                pending.extend(appended.pages);
-                if *name == TablePageName::ROOT {
-                    self.state().root = Some(appended.address);
-                }
-            }
-            self.log.pad(&mut state.first(), Stream::Index);
+        let root = self.state().root;
+        let last = pages.len().saturating_sub(1);
+        let mut turn = Turn::default();
+        for (number, (name, value)) in pages.iter().enumerate() {
+            let record = (*name, value, value.crc32c());
+            let appended = self.append(record, root, number == last, &mut pins);
+            let Ok(Appended { address, pages, .. }) = appended else { break };
+            addresses.push(address);
+            pending.extend(pages);
+            turn.took_bytes(1, value.len()).await;
         }
         pending.dedup_by(|a, b| Arc::ptr_eq(a, b));
-        self.state().pages_written += pending.len() as u64;
+        self.state().count_written(clock::reactor_id(), pending.len() as u64);
         durable(&pending).await?;
         if addresses.len() < pages.len() {
             return Err(Error::CapacityExceeded);
         }
         Ok(addresses)
+    }
+
+    /// Appends a table page with its checksum to the first writer's stream. If it is the `last`, or
+    /// there is no room for it, the open page is closed too, so no page of others joins it.
+    fn append<'l>(
+        &'l self,
+        (name, value, value_crc): (TablePageName, &Buf, u32),
+        root: Option<Address>,
+        is_last: bool,
+        pins: &mut Vec<Pin<'l>>,
+    ) -> Result<Appended, NoRoom> {
+        assert!(value.len() <= self.page_bytes_max(), "a table page is one page of flash");
+        let record = NewRecord {
+            sequence: None,
+            kind: Kind::Table,
+            table: TableId::STORE,
+            key: &table_key(name, root),
+            value,
+            value_crc,
+            expires: None,
+            batch: InBatch::default(),
+        };
+        let mut writing = self.log.writing_copies();
+        let mut part = writing.part();
+        let appended = self.log.append(&mut part, Stream::Index, &record);
+        if let Ok(Appended { address, extent, .. }) = &appended {
+            pins.push(self.log.pin(part.shared.get(), *extent));
+            if name == TablePageName::ROOT {
+                self.state().root = Some(*address);
+            }
+        }
+        if is_last || appended.is_err() {
+            self.log.pad(&mut part, Stream::Index);
+        }
+        appended
     }
 
     /// Reads a table page; all its time goes to [`Stage::Index`].
@@ -443,6 +462,12 @@ impl Tables {
         (state.pages_read, state.pages_written)
     }
 
+    /// Returns the numbers of pages of the medium that each reactor has written for tables since
+    /// the store was opened.
+    pub(crate) fn written_by(&self) -> BTreeMap<u32, u64> {
+        self.state().written_by.clone()
+    }
+
     /// Begins a checkpoint; false when one is being written.
     pub(crate) fn begin_checkpoint(&self) -> bool {
         let mut state = self.state();
@@ -518,6 +543,13 @@ impl Tables {
             state.maker = Maker::AtWork;
             clock::wake(maker);
         }
+    }
+}
+
+impl State {
+    fn count_written(&mut self, reactor: u32, pages: u64) {
+        self.pages_written += pages;
+        *self.written_by.entry(reactor).or_default() += pages;
     }
 }
 

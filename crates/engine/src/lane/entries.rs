@@ -83,6 +83,12 @@ impl Table {
         at
     }
 
+    /// Returns the used slots whose hashes are at least `hash`, in their order.
+    pub(crate) fn from(&self, hash: u32) -> impl Iterator<Item = &Slot> {
+        let rest = self.slots.get(self.find(hash)..).unwrap_or_default();
+        rest.iter().filter(|slot| slot.used)
+    }
+
     /// The slots whose hash is `hash`, and the place of the first.
     #[inline]
     fn run(&self, hash: u32) -> (usize, impl Iterator<Item = &Slot>) {

@@ -46,7 +46,8 @@ impl LaneShare {
         lane_of(hash) * shares / LANES
     }
 
-    fn lanes(self) -> Range<usize> {
+    /// Returns the numbers of its lanes.
+    pub(crate) fn lanes(self) -> Range<usize> {
         let lanes = LANES / self.shares;
         self.number * lanes..(self.number + 1) * lanes
     }

@@ -1,5 +1,6 @@
 //! Seeded runs of whole devices and drives against models.
 
+mod checkpoints;
 mod determinism;
 mod disk_store;
 mod drive;

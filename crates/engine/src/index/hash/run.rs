@@ -25,61 +25,114 @@ pub(super) struct RunId {
     pub(super) lane: u8,
 }
 
+/// What the addresses of a run have in common: how few bits each takes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Widths {
+    /// The bits of all pages, and those of all units.
+    pages: u64,
+    units: u64,
+}
+
+impl Widths {
+    pub(super) fn add(&mut self, entries: &[(u32, Address)]) {
+        for (_, address) in entries {
+            let bits = address.to_bits();
+            self.pages |= bits >> UNIT_BITS;
+            self.units |= bits & ((1 << UNIT_BITS) - 1);
+        }
+    }
+
+    const fn unit_bits(self) -> u32 {
+        u64::BITS - self.units.leading_zeros()
+    }
+
+    fn address_bytes(self) -> u32 {
+        let unit_bits = self.unit_bits();
+        let bits = u64::BITS - (self.pages << unit_bits).leading_zeros();
+        bits.max(unit_bits).div_ceil(8)
+    }
+}
+
 /// Fills pages with runs.
 #[derive(Debug)]
 pub(super) struct Packer {
     page_bytes: usize,
     page: Vec<u8>,
     full: Vec<Buf>,
+    run: Option<OpenRun>,
+}
+
+/// The run to which entries are added.
+#[derive(Debug)]
+struct OpenRun {
+    /// Its head on any page, but for the number of entries.
+    shape: [u8; HEAD_BYTES - COUNT_BYTES],
+    unit_bits: u32,
+    address_bytes: usize,
+    /// Where its head begins on the open page, if it has one there.
+    head: Option<usize>,
+    /// The entries that follow this head.
+    entries: u32,
+    /// The hash of the last of them.
+    before: u32,
 }
 
 impl Packer {
     pub(super) const fn new(page_bytes: u32) -> Self {
-        Self { page_bytes: page_bytes as usize, page: Vec::new(), full: Vec::new() }
+        Self { page_bytes: page_bytes as usize, page: Vec::new(), full: Vec::new(), run: None }
     }
 
-    /// Adds a run. Its entries are in the order of their hashes.
-    pub(super) fn push(&mut self, run: RunId, entries: &[(u32, Address)]) {
-        let all = entries.iter().fold((0, 0), |(pages, units), (_, address)| {
-            let bits = address.to_bits();
-            (pages | bits >> UNIT_BITS, units | bits & ((1 << UNIT_BITS) - 1))
-        });
-        let unit_bits = u64::BITS - all.1.leading_zeros();
-        let address_bits = u64::BITS - (all.0 << unit_bits).leading_zeros();
-        let address_bytes = address_bits.max(unit_bits).div_ceil(8);
+    /// Begins a run, whose addresses have these widths.
+    pub(super) fn begin(&mut self, run: RunId, widths: Widths) {
+        let (unit_bits, address_bytes) = (widths.unit_bits(), widths.address_bytes());
         let small = |number: u32| u8::try_from(number).expect("an address has 48 bits");
-        let shape = [run.lane, small(unit_bits), small(address_bytes)];
-        let mut rest = entries;
-        while !rest.is_empty() {
-            if self.page.len() + HEAD_BYTES + ENTRY_BYTES_MAX > self.page_bytes {
-                self.close_page();
-            }
-            let start = self.page.len();
-            self.page.extend_from_slice(&[0; COUNT_BYTES]);
-            self.page.extend_from_slice(&run.table.space.0.to_le_bytes());
-            self.page.extend_from_slice(&run.table.generation.to_le_bytes());
-            self.page.extend_from_slice(&shape);
-            let count = self.fill(rest, unit_bits, address_bytes as usize);
-            let number = u32::try_from(count).expect("a page has fewer entries");
-            self.page[start..start + COUNT_BYTES].copy_from_slice(&number.to_le_bytes());
-            rest = &rest[count..];
-        }
+        let ([s0, s1], [g0, g1, g2, g3]) =
+            (run.table.space.0.to_le_bytes(), run.table.generation.to_le_bytes());
+        self.run = Some(OpenRun {
+            shape: [s0, s1, g0, g1, g2, g3, run.lane, small(unit_bits), small(address_bytes)],
+            unit_bits,
+            address_bytes: address_bytes as usize,
+            head: None,
+            entries: 0,
+            before: 0,
+        });
     }
 
-    /// Adds entries as long as the page has room. Returns how many.
-    fn fill(&mut self, entries: &[(u32, Address)], unit_bits: u32, address_bytes: usize) -> usize {
-        let mut before = 0;
-        for (count, (hash, address)) in entries.iter().enumerate() {
-            if self.page.len() + ENTRY_BYTES_MAX > self.page_bytes {
-                return count;
+    /// Adds entries to the run that was begun last, in the order of their hashes.
+    pub(super) fn push(&mut self, entries: &[(u32, Address)]) {
+        let mut run = self.run.take().expect("a run was begun");
+        for (hash, address) in entries {
+            if run.head.is_none() || self.page.len() + ENTRY_BYTES_MAX > self.page_bytes {
+                self.begin_head(&mut run);
             }
-            push_number(&mut self.page, hash - before);
-            before = *hash;
+            push_number(&mut self.page, hash - run.before);
+            run.before = *hash;
             let bits = address.to_bits();
-            let packed = (bits >> UNIT_BITS) << unit_bits | bits & ((1 << UNIT_BITS) - 1);
-            self.page.extend_from_slice(&packed.to_le_bytes()[..address_bytes]);
+            let (page, unit) = (bits >> UNIT_BITS, bits & ((1 << UNIT_BITS) - 1));
+            let packed = page << run.unit_bits | unit;
+            self.page.extend_from_slice(&packed.to_le_bytes()[..run.address_bytes]);
+            run.entries += 1;
         }
-        entries.len()
+        self.end_head(&run);
+        self.run = Some(run);
+    }
+
+    /// Begins the run on the open page, or continues it on the next.
+    fn begin_head(&mut self, run: &mut OpenRun) {
+        self.end_head(run);
+        if self.page.len() + HEAD_BYTES + ENTRY_BYTES_MAX > self.page_bytes {
+            self.close_page();
+        }
+        (run.head, run.entries, run.before) = (Some(self.page.len()), 0, 0);
+        self.page.extend_from_slice(&[0; COUNT_BYTES]);
+        self.page.extend_from_slice(&run.shape);
+    }
+
+    /// Writes the number of entries so far into the run's head on the open page.
+    fn end_head(&mut self, run: &OpenRun) {
+        if let Some(start) = run.head {
+            self.page[start..start + COUNT_BYTES].copy_from_slice(&run.entries.to_le_bytes());
+        }
     }
 
     fn close_page(&mut self) {
@@ -99,9 +152,9 @@ impl Packer {
     }
 
     /// All that is left.
-    pub(super) fn finish(mut self) -> Vec<Buf> {
+    pub(super) fn finish(&mut self) -> Vec<Buf> {
         self.close_page();
-        self.full
+        self.take_full()
     }
 }
 
@@ -188,7 +241,10 @@ mod tests {
     fn pack(runs: &[(RunId, Entries)], page_bytes: u32) -> Vec<Buf> {
         let mut packer = Packer::new(page_bytes);
         for (run, entries) in runs {
-            packer.push(*run, entries);
+            let mut widths = Widths::default();
+            widths.add(entries);
+            packer.begin(*run, widths);
+            entries.chunks(300).for_each(|some| packer.push(some));
         }
         packer.finish()
     }

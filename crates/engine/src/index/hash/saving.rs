@@ -1,8 +1,10 @@
-//! Saving the hash table while it changes. Each lane has an undo list from the freeze on until the
-//! lane is written: its changes in between are undone in a copy. A table that is dropped in between
-//! stays too: the records of its key space say whether the drop outlives a loss of power.
+//! Saving the hash table while it changes, and restoring it.
+//!
+//! All reactors of a pool save it: each piece of the work is a share of the lanes. It packs what
+//! these had at the freeze (see [`super::frozen`]) into table pages of its own, and writes them.
 
-use super::run::{self, Packer, RunId};
+use super::frozen::FrozenRange;
+use super::run::{self, Packer, RunId, Widths};
 use super::{HashIndex, join};
 use crate::error::Error;
 use crate::format::address::Address;
@@ -10,12 +12,25 @@ use crate::index::Saved;
 use crate::index::survivors::Survivors;
 use crate::index::tables::{TablePageName, Tables};
 use crate::key_space::{KeySpaceId, TableId};
-use crate::lane::entries::{Slot, Table};
+use crate::lane::Lanes;
+use crate::lane::entries::{Entries, Slot, Table};
+use crate::recover::enter::LaneShare;
+use crate::work_pool::WorkPool;
 use base::Buf;
 use base::limits::LANES;
-use clock::Class;
+use clock::{Class, Stage};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Entries of a lane that are copied, or packed, before others have a turn. They take some 15 us.
+const ENTRIES_OF_A_TURN: usize = 2_048;
+
+/// The longest table page where several reactors save: a disk takes pages of up to 2 MiB, whose
+/// checksums alone take longer than a turn.
+const SHARED_PAGE_BYTES: u32 = 64 << 10;
+
+/// Shares of the lanes for each reactor: one that is late at its first leaves more to others.
+const SHARES_EACH: usize = 4;
 
 /// That of all its pages.
 const NAME: TablePageName = TablePageName(*b"kvasir hash runs");
@@ -74,65 +89,126 @@ struct Filling {
     next: usize,
 }
 
+/// What a share of the lanes has in a checkpoint.
+#[derive(Default)]
+struct Part {
+    root: Root,
+    /// All but the root's bytes.
+    saved: Saved,
+}
+
+/// A reactor's work on a share of the lanes.
+struct Saving {
+    lanes: Arc<Lanes>,
+    tables: Arc<Tables>,
+    packer: Packer,
+    part: Part,
+}
+
+impl Saving {
+    async fn save(mut self, share: LaneShare) -> Result<Part, Error> {
+        let saved = self.save_share(share).await;
+        if saved.is_err() {
+            // What the other reactors would write is in vain.
+            self.tables.give_way();
+        }
+        saved.map(|()| self.part)
+    }
+
+    async fn save_share(&mut self, share: LaneShare) -> Result<(), Error> {
+        for lane in share.lanes() {
+            self.check()?;
+            self.pack_lane(lane).await;
+            if self.packer.full() >= 4 * self.tables.parallelism() {
+                let full = self.packer.take_full();
+                self.write(full).await?;
+            }
+        }
+        self.check()?;
+        let rest = self.packer.finish();
+        self.write(rest).await
+    }
+
+    /// An error when the checkpoint is to give way.
+    fn check(&self) -> Result<(), Error> {
+        if self.tables.gives_way() { Err(Error::CapacityExceeded) } else { Ok(()) }
+    }
+
+    /// Packs the runs of a lane as they were at the freeze. Changes of it are not listed after
+    /// that. Gives way to other tasks between ranges of entries.
+    async fn pack_lane(&mut self, lane: usize) {
+        for table in self.with(lane, |entries| entries.frozen_tables()) {
+            let (mut ranges, mut widths, mut count) = (Vec::new(), Widths::default(), 0);
+            let mut next = Some(0);
+            while let Some(from) = next {
+                let range = self.with(lane, |it| it.frozen(table, from, ENTRIES_OF_A_TURN));
+                let entries;
+                FrozenRange { entries, next } = range;
+                widths.add(&entries);
+                count += entries.len();
+                ranges.push(entries);
+                clock::give_way().await;
+            }
+            let run = RunId { table, lane: u8::try_from(lane).expect("there are 64 lanes") };
+            let count = u32::try_from(count).expect("a lane's entries: 32 bits");
+            self.part.root.runs.push((run, count));
+            self.part.saved.entries += u64::from(count);
+            self.packer.begin(run, widths);
+            for entries in ranges {
+                self.packer.push(&entries);
+                clock::give_way().await;
+            }
+        }
+        self.with(lane, Entries::thaw);
+    }
+
+    fn with<T>(&self, lane: usize, work: impl FnOnce(&mut Entries) -> T) -> T {
+        let hash = join((lane, 0));
+        work(&mut self.lanes.lock(hash).of(hash).entries)
+    }
+
+    /// Writes pages of runs, and notes where they lie.
+    async fn write(&mut self, pages: Vec<Buf>) -> Result<(), Error> {
+        let pages = pages.into_iter().map(|page| (NAME, page)).collect();
+        let pages = self.tables.write_all(pages).await?;
+        let extents = pages.iter().map(|page| self.tables.extent_of(*page));
+        self.part.saved.extents.extend(extents);
+        self.part.root.pages.extend(pages);
+        Ok(())
+    }
+}
+
 impl HashIndex {
-    pub(super) fn end_saving(&self) {
-        self.lanes.each(|lane| {
-            lane.entries.undo = None;
-            lane.entries.dropped.clear();
+    pub(super) async fn save_lanes(
+        &self,
+        tables: &Arc<Tables>,
+        pool: &WorkPool,
+    ) -> Result<Saved, Error> {
+        let (reactors, page_bytes) = (pool.tasks(), tables.page_bytes_max());
+        let (shares, page_bytes) = match reactors {
+            1 => (1, page_bytes),
+            _ => (
+                (SHARES_EACH * reactors).next_power_of_two().min(LANES),
+                page_bytes.min(SHARED_PAGE_BYTES),
+            ),
+        };
+        let pieces = LaneShare::all(shares).map(|share| {
+            let saving = Saving {
+                lanes: self.lanes.clone(),
+                tables: tables.clone(),
+                packer: Packer::new(page_bytes),
+                part: Part::default(),
+            };
+            move || saving.save(share)
         });
-    }
-
-    /// The runs of a lane as they were at the freeze. From this call on, its changes are not
-    /// listed.
-    fn take_lane(&self, number: usize) -> Vec<(TableId, Vec<(u32, Address)>)> {
-        let hash = join((number, 0));
-        let mut locked = self.lanes.lock(hash);
-        let lane = &mut locked.of(hash).entries;
-        let undo = lane.undo.take().unwrap_or_default();
-        let dropped = std::mem::take(&mut lane.dropped);
-        let mut runs = Vec::new();
-        for (id, table) in lane.tables.iter().chain(&dropped) {
-            let mut undone: BTreeMap<(u32, Address), i32> = BTreeMap::new();
-            for change in undo.iter().filter(|change| change.table == *id) {
-                let entry = (change.slot.hash, change.slot.address());
-                *undone.entry(entry).or_default() += if change.is_new { -1 } else { 1 };
-            }
-            let now = table.slots.iter().filter(|slot| slot.used);
-            let now = now.map(|slot| (slot.hash, slot.address()));
-            let mut then: Vec<_> =
-                now.filter(|entry| undone.get(entry).is_none_or(|by| *by >= 0)).collect();
-            let gone = undone.iter().filter(|(_, by)| **by > 0).map(|(entry, _)| *entry);
-            let kept = then.len();
-            then.extend(gone);
-            if then.len() > kept {
-                then.sort_by_key(|entry| entry.0);
-            }
-            runs.push((*id, then));
-        }
-        runs
-    }
-
-    pub(super) async fn save_lanes(&self, tables: &Tables) -> Result<Saved, Error> {
         let (mut root, mut saved) = (Root::default(), Saved::default());
-        let mut packer = Packer::new(tables.page_bytes_max());
-        for lane in 0..LANES {
-            for (table, entries) in self.take_lane(lane) {
-                let run = RunId { table, lane: u8::try_from(lane).expect("there are 64 lanes") };
-                let count = u32::try_from(entries.len()).expect("a lane's entries: 32 bits");
-                root.runs.push((run, count));
-                saved.entries += u64::from(count);
-                packer.push(run, &entries);
-            }
-            if packer.full() >= 4 * tables.parallelism() {
-                write(tables, packer.take_full(), &mut root, &mut saved).await?;
-            }
-            if tables.gives_way() {
-                return Err(Error::CapacityExceeded);
-            }
-            // A lane of many entries takes the processor for long.
-            clock::give_way().await;
+        for part in pool.run(Stage::Index, pieces.collect()).await? {
+            let part = part?;
+            root.runs.extend(part.root.runs);
+            root.pages.extend(part.root.pages);
+            saved.extents.extend(part.saved.extents);
+            saved.entries += part.saved.entries;
         }
-        write(tables, packer.finish(), &mut root, &mut saved).await?;
         saved.root = root.encode();
         Ok(saved)
     }
@@ -165,20 +241,6 @@ impl HashIndex {
     }
 }
 
-/// Writes pages of runs, and notes where they lie.
-async fn write(
-    tables: &Tables,
-    pages: Vec<Buf>,
-    root: &mut Root,
-    saved: &mut Saved,
-) -> Result<(), Error> {
-    let pages = pages.into_iter().map(|page| (NAME, page)).collect();
-    let pages = tables.write_all(pages).await?;
-    saved.extents.extend(pages.iter().map(|page| tables.extent_of(*page)));
-    root.pages.extend(pages);
-    Ok(())
-}
-
 /// Takes what survives of a page of runs; `None` when it is not one of this table.
 fn fill(
     fillings: &mut BTreeMap<(u8, TableId), Filling>,
@@ -209,103 +271,127 @@ impl Filling {
 mod tests {
     use super::*;
     use crate::hashed_key::HashedKey;
-    use crate::index::Index;
-    use base::{Key, Rng};
+    use crate::index::{Index, IndexEntry};
+    use base::{Key, Nanos, Rng};
+    use media::{ExtentId, Memory, Shape};
+    use reactor::{PeerGroup, Places};
+    use std::cell::RefCell;
+    use std::rc::Rc;
 
-    type Entries = BTreeMap<(TableId, Address), u64>;
+    const TABLE: TableId = TableId { space: KeySpaceId(1), generation: 0 };
+    const ENTRIES: u64 = 20_000;
 
-    /// Changes a random key's entry in a random table. `next` is an address that is not in use.
-    fn change(index: &HashIndex, entries: &mut Entries, rng: &mut Rng, next: Address) {
-        let generation = u32::try_from(rng.below(2)).unwrap();
-        let table = TableId { space: KeySpaceId(1), generation };
-        let known: Vec<_> = entries.iter().filter(|((id, _), _)| *id == table).collect();
-        let picked = rng.below(known.len() as u64 + 1);
-        let picked = known.get(usize::try_from(picked).unwrap());
-        let picked = picked.map(|((_, address), number)| (*address, **number));
-        let Some((address, number)) = picked.filter(|_| rng.below(3) > 0) else {
-            let number = rng.below(1 << 40);
+    fn shape(extents: u32) -> Shape {
+        Shape {
+            page_bytes: 4_096,
+            spare_bytes: 64,
+            pages_per_extent: 8,
+            extents,
+            parallelism: 1,
+            frames: None,
+        }
+    }
+
+    fn filled() -> HashIndex {
+        let index = HashIndex::new(&Arc::default());
+        for number in 0..ENTRIES {
             let key = Key::new(&number.to_le_bytes()).unwrap();
-            index.insert(index.lanes.lock(key.hash()).of(key.hash()), table, (&key).into(), next);
-            entries.insert((table, next), number);
-            return;
-        };
-        let key = Key::new(&number.to_le_bytes()).unwrap();
-        entries.remove(&(table, address));
-        let mut locked = index.lanes.lock(key.hash());
-        let lane = locked.of(key.hash());
-        if rng.below(2) == 0 {
-            index.remove(lane, table, HashedKey::new(&key), address);
-        } else {
-            index.replace(lane, table, HashedKey::new(&key), address, next);
-            entries.insert((table, next), number);
+            let key = HashedKey::new(&key);
+            let mut lanes = index.lanes.lock(key.hash);
+            index.insert(lanes.of(key.hash), TABLE, key, Address::from_bits(number));
         }
+        index
     }
 
-    fn none_is_dropped(index: &HashIndex) -> bool {
-        let mut none_is = true;
-        index.lanes.each(|lane| none_is &= lane.entries.dropped.is_empty());
-        none_is
+    fn entries(index: &HashIndex) -> Vec<IndexEntry> {
+        index.entries_from(TABLE, 0, usize::MAX).unwrap().0
+    }
+
+    type Ended = Result<Saved, Error>;
+
+    async fn save(index: &HashIndex, tables: &Arc<Tables>, pool: &WorkPool) -> Ended {
+        let users = Arc::strong_count(&index.lanes);
+        assert!(tables.begin_checkpoint());
+        index.lanes.lock_each().each(|lane| index.freeze_lane(lane));
+        let saved = Index::save(index, tables, pool).await;
+        assert_eq!(Arc::strong_count(&index.lanes), users, "no reactor is at work");
+        index.thaw();
+        tables.end_checkpoint();
+        saved
+    }
+
+    /// Saves an index in the second reactor by all others, and then again. The first time, this
+    /// task has it give way after so many stretches, before which others may have turns. Returns
+    /// how that ended.
+    async fn save_twice(places: Places, reactors: usize, stretches: u64) -> Ended {
+        let pool = Arc::<WorkPool>::default();
+        for place in (0..reactors).filter(|place| *place != 1) {
+            let pool = pool.clone();
+            places.spawn(place, async move { drop(pool.join()) });
+        }
+        let tables = Tables::on(Arc::new(Memory::new(shape(64))), 64);
+        let (giving_way, others) = (Arc::downgrade(&tables), pool.clone());
+        let first = Rc::new(RefCell::new(None));
+        let ended = first.clone();
+        places.spawn(1, async move {
+            let index = filled();
+            clock::sleep(Nanos(1), Stage::Queue).await;
+            let first = save(&index, &tables, &pool).await;
+            clock::sleep(Nanos(1), Stage::Queue).await;
+            let saved = save(&index, &tables, &pool).await.expect("it does not give way");
+            assert_eq!(saved.entries, ENTRIES);
+            let restored = HashIndex::new(&Arc::default());
+            let survivors = Arc::new(Survivors::new((0..64).map(ExtentId), 8));
+            restored.restore(&tables, &saved.root, &survivors).await.expect("nothing is damaged");
+            assert_eq!(entries(&restored), entries(&index));
+            *ended.borrow_mut() = Some(first);
+        });
+        clock::sleep(Nanos(1), Stage::Queue).await;
+        for _ in 0..stretches {
+            others.tasks();
+        }
+        giving_way.upgrade().expect("the index is saved twice").give_way();
+        clock::sleep(Nanos(10), Stage::Queue).await;
+        first.take().expect("both have ended")
+    }
+
+    fn among<F: Future>(reactors: usize, seed: u64, work: impl FnOnce(Places) -> F) -> F::Output {
+        let mut group = PeerGroup::new(reactors, seed, Some(seed));
+        group.preempt_often(4, 8);
+        let places = group.places();
+        group.run(work(places))
     }
 
     #[test]
-    fn a_table_that_is_dropped_is_saved_as_it_was_at_the_freeze() {
-        let (index, mut rng) = (HashIndex::new(&Arc::default()), Rng::new(1));
-        let (mut entries, mut next) = (Entries::new(), 0);
-        let mut some_changes = |entries: &mut Entries, count: u64| {
-            for _ in 0..count {
-                next += 1;
-                change(&index, entries, &mut rng, Address::from_bits(next));
-            }
-        };
-        some_changes(&mut entries, 400);
-        let table = TableId { space: KeySpaceId(1), generation: 1 };
-        index.lanes.lock_each().each(|lane| index.freeze_lane(lane));
-        let expected: std::collections::BTreeSet<_> = entries.keys().copied().collect();
-        let mut found = std::collections::BTreeSet::new();
-        for lane in 0..LANES {
-            if lane == 20 {
-                some_changes(&mut entries, 50);
-                index.drop_table(table);
-            }
-            for (table, run) in index.take_lane(lane) {
-                found.extend(run.into_iter().map(|(_, address)| (table, address)));
+    fn all_reactors_have_ended_when_saving_gives_way() {
+        let mut gave_way = 0;
+        for seed in 0..60 {
+            let reactors = 2 + usize::try_from(seed % 3).unwrap();
+            let stretches = Rng::new(seed).below(50);
+            match among(reactors, seed, |places| save_twice(places, reactors, stretches)) {
+                Ok(saved) => assert_eq!(saved.entries, ENTRIES),
+                Err(error) => {
+                    assert_eq!(error, Error::CapacityExceeded, "seed {seed}");
+                    gave_way += 1;
+                }
             }
         }
-        assert_eq!(found, expected);
-        assert!(none_is_dropped(&index), "none stays");
-        entries.retain(|(id, _), _| *id != table);
-        assert_eq!(index.entries(), entries.len() as u64);
-        index.lanes.lock_each().each(|lane| index.freeze_lane(lane));
-        index.drop_table(TableId { generation: 0, ..table });
-        index.end_saving();
-        assert!(none_is_dropped(&index), "if it gives way");
-        assert_eq!(index.entries(), 0);
+        assert!((10..60).contains(&gave_way), "{gave_way} of 60");
     }
 
     #[test]
-    fn what_is_saved_is_what_was_there_at_the_freeze() {
-        for seed in 0..40 {
-            let (index, mut rng) = (HashIndex::new(&Arc::default()), Rng::new(seed));
-            let (mut entries, mut next) = (Entries::new(), 0);
-            let mut some_changes = |entries: &mut Entries, rng: &mut Rng, count: u64| {
-                for _ in 0..count {
-                    next += 1;
-                    change(&index, entries, rng, Address::from_bits(next));
+    fn all_reactors_have_ended_when_there_is_no_room() {
+        for seed in 0..20 {
+            let saved = among(4, seed, |places| async move {
+                let pool = Arc::<WorkPool>::default();
+                for place in 1..4 {
+                    let pool = pool.clone();
+                    places.spawn(place, async move { drop(pool.join()) });
                 }
-            };
-            some_changes(&mut entries, &mut rng, 400);
-            index.lanes.lock_each().each(|lane| index.freeze_lane(lane));
-            let expected: std::collections::BTreeSet<_> = entries.keys().copied().collect();
-            let mut found = std::collections::BTreeSet::new();
-            for lane in 0..LANES {
-                some_changes(&mut entries, &mut rng, 5);
-                for (table, run) in index.take_lane(lane) {
-                    assert!(run.is_sorted_by_key(|entry| entry.0), "in the order of hashes");
-                    found.extend(run.into_iter().map(|(_, address)| (table, address)));
-                }
-            }
-            index.end_saving();
-            assert_eq!(found, expected, "seed {seed}");
+                let tables = Tables::on(Arc::new(Memory::new(shape(4))), 4);
+                save(&filled(), &tables, &pool).await
+            });
+            assert_eq!(saved, Err(Error::CapacityExceeded), "seed {seed}");
         }
     }
 }
