@@ -126,6 +126,10 @@ impl Counters {
         self.by_reactor.count(|work| &work.records_entered, records as u64);
     }
 
+    pub(crate) fn count_scrubbed(&self, bytes: u64) {
+        self.by_reactor.count(|work| &work.scrubbed_bytes, bytes);
+    }
+
     pub(crate) fn count_moved(&self) {
         self.by_reactor.count(|work| &work.records_moved, 1);
     }

@@ -1,11 +1,12 @@
 //! Reads all pages of the medium in the background, extent after extent, and reports damage before
-//! a host reads it.
+//! a host reads it. Each reactor of the store's pool reads and checks an extent at a time.
 //!
 //! Extents that are still being filled are left for the next pass. Each read pins its extent like
-//! any reader: a reset waits for that one read. An extent that is reset between two reads is
-//! skipped.
+//! any reader: a reset waits for that one read, and those at the same time. An extent that is reset
+//! between two reads is skipped.
 
 use crate::check::scrubber::{Progress, ScrubFinding, Scrubbed, ScrubbedPart};
+use crate::clean::turn::Turn;
 use crate::extent::Extent;
 use crate::format::layout::PageKind;
 use crate::format::page_view::PageView;
@@ -15,7 +16,7 @@ use crate::recover::listing::Record;
 use crate::store::Store;
 use base::Nanos;
 use clock::{Class, Stage};
-use media::{ExtentId, Label, PageId, SweptPage};
+use media::{ExtentId, Label, Page, PageId, SweptPage};
 use std::num::NonZero;
 use std::sync::Arc;
 
@@ -29,12 +30,20 @@ const PASS: Nanos = Nanos::from_secs(60 * 60);
 const KNOWN_MAX: usize = 10_000;
 
 /// Pages that are to be read in one go.
-struct Chunk<'a> {
+#[derive(Clone, Copy)]
+struct Chunk {
     extent: ExtentId,
     label: Label,
     from: u32,
     end: u32,
-    _pin: Pin<'a>,
+}
+
+/// What was found in a chunk.
+struct Checked {
+    /// The next page of the extent to read; `None` at its end.
+    next: Option<u32>,
+    bytes: u64,
+    damaged: Vec<ScrubFinding>,
 }
 
 impl Store {
@@ -51,56 +60,98 @@ impl Store {
         let mut began = clock::now();
         while !self.scrubber.progress().is_ending {
             let start = clock::now();
-            let until = match self.next_chunk() {
-                Some(chunk) => start + time_of(self.scrub_chunk(chunk, &tell).await, rate),
-                None => {
-                    began = start.max(began + PASS);
-                    began
-                }
+            let (chunks, pins) = self.next_chunks(self.pool.tasks());
+            let until = if chunks.is_empty() {
+                began = start.max(began + PASS);
+                began
+            } else {
+                start + time_of(self.scrub_chunks(chunks, &tell).await, rate)
             };
+            drop(pins);
             clock::sleep(Nanos(until.0.saturating_sub(clock::now().0)), Stage::Gc).await;
         }
     }
 
-    /// Ends scrubbing before its next read.
+    /// Ends scrubbing before its next reads.
     pub fn end_scrubbing(&self) {
         self.scrubber.progress().is_ending = true;
     }
 
-    /// Returns the pages to read next; `None` at the end of a pass.
-    fn next_chunk(&self) -> Option<Chunk<'_>> {
+    /// Returns the pages to read next, of at most `count` extents, with pins of these; none at the
+    /// end of a pass.
+    fn next_chunks(&self, count: usize) -> (Vec<Chunk>, Vec<Pin<'_>>) {
         let mut state = self.log.whole();
         let mut progress = self.scrubber.progress();
-        let Progress { scrubbed, within, .. } = &mut *progress;
-        let is_whole = |(id, extent): &(ExtentId, &Extent)| {
-            id.0 >= scrubbed.extent
-                && extent.is_sealed()
-                && extent.has_landed()
-                && extent.pages() > 0
-        };
-        let next = state.extents.iter().find(is_whole);
-        let Some((extent, label, end)) = next.map(|(id, it)| (id, it.label, it.pages())) else {
-            (scrubbed.extent, *within) = (0, None);
-            scrubbed.passes += 1;
-            return None;
-        };
-        let is_same = extent.0 == scrubbed.extent;
-        let from = within.filter(|(then, _)| is_same && *then == label).map_or(0, |(_, from)| from);
-        scrubbed.extent = extent.0;
-        let pin = self.log.pin(&mut state, extent);
-        Some(Chunk { extent, label, from, end, _pin: pin })
+        let Progress { begun, next, .. } = &mut *progress;
+        let is_whole =
+            |extent: &Extent| extent.is_sealed() && extent.has_landed() && extent.pages() > 0;
+        let whole = state.extents.iter().filter(|(_, extent)| is_whole(extent));
+        let whole: Vec<_> = whole.map(|(id, it)| (id, it.label, it.pages())).collect();
+        begun.retain(|id, _| whole.iter().any(|(whole, ..)| whole == id));
+        let wanted = whole.iter().filter(|(id, ..)| begun.contains_key(id) || id.0 >= *next);
+        let from = |id, label| begun.get(&id).filter(|(then, _)| *then == label);
+        let chunks = wanted.take(count).map(|&(extent, label, end)| {
+            let from = from(extent, label).map_or(0, |(_, from)| *from);
+            Chunk { extent, label, from, end }
+        });
+        let chunks: Vec<_> = chunks.collect();
+        for Chunk { extent, label, from, .. } in &chunks {
+            begun.insert(*extent, (*label, *from));
+            *next = (*next).max(extent.0 + 1);
+        }
+        if chunks.is_empty() {
+            *next = 0;
+            progress.scrubbed.passes += 1;
+        }
+        progress.note_place();
+        let pins = chunks.iter().map(|chunk| self.log.pin(&mut state, chunk.extent)).collect();
+        (chunks, pins)
     }
 
-    /// Reads some pages, and returns how many bytes that were.
-    async fn scrub_chunk(&self, chunk: Chunk<'_>, tell: &impl Fn(ScrubFinding)) -> u64 {
-        let Chunk { extent, label, from, end, .. } = chunk;
+    /// Reads some pages of each extent, and returns how many bytes that were. The caller has pinned
+    /// the extents.
+    async fn scrub_chunks(
+        self: &Arc<Self>,
+        chunks: Vec<Chunk>,
+        tell: &impl Fn(ScrubFinding),
+    ) -> u64 {
+        let pieces = chunks.iter().map(|&chunk| {
+            let store = self.clone();
+            move || async move { store.check_chunk(chunk).await }
+        });
+        // Pages that no reactor has checked are read again, by the others.
+        let checked = self.pool.run(Stage::Gc, pieces.collect()).await.unwrap_or_default();
+        let mut bytes = 0;
+        for (Chunk { extent, label, .. }, checked) in chunks.iter().zip(checked) {
+            let Some(checked) = checked else { continue };
+            for finding in checked.damaged {
+                if self.is_new(finding.at, *label) {
+                    tell(finding);
+                }
+            }
+            bytes += checked.bytes;
+            let progress = &mut *self.scrubber.progress();
+            progress.go_behind(*extent, *label, checked.next);
+            progress.scrubbed.bytes += checked.bytes;
+        }
+        bytes
+    }
+
+    /// Reads some pages, and checks them. `None`, and reads nothing, after the end of scrubbing.
+    async fn check_chunk(&self, chunk: Chunk) -> Option<Checked> {
+        let Chunk { extent, from, end, .. } = chunk;
+        if self.scrubber.progress().is_ending {
+            return None;
+        }
         let media = &self.log.media;
+        let mut damaged = Vec::new();
         // The medium may have reset the extent. Then no page has to be rewritten either.
         let Ok(swept) = media.sweep(extent, from, CLASS).await else {
-            self.go_behind(extent, label, None);
-            return 0;
+            return Some(Checked { next: None, bytes: 0, damaged });
         };
+        let mut turn = Turn::default();
         for page in &swept.pages {
+            turn.took_bytes(1, page.page.as_ref().map_or(0, Page::data_bytes)).await;
             let at = PageId { extent, page: page.number };
             if self.damaged_part(at, page).is_none() {
                 continue;
@@ -109,23 +160,12 @@ impl Store {
             let again = media.sweep(extent, page.number, CLASS).await;
             let again = again.ok().and_then(|swept| swept.pages.into_iter().next());
             let part = again.and_then(|page| self.damaged_part(at, &page));
-            if let Some(part) = part
-                && self.is_new(at, label)
-            {
-                tell(ScrubFinding { at, part });
-            }
+            damaged.extend(part.map(|part| ScrubFinding { at, part }));
         }
-        self.go_behind(extent, label, swept.next);
         let read = u64::from(swept.next.unwrap_or(end).saturating_sub(from));
         let bytes = read * u64::from(self.log.shape.number_bytes());
-        self.scrubber.progress().scrubbed.bytes += bytes;
-        bytes
-    }
-
-    fn go_behind(&self, extent: ExtentId, label: Label, next: Option<u32>) {
-        let progress = &mut *self.scrubber.progress();
-        progress.within = next.map(|next| (label, next));
-        progress.scrubbed.extent = extent.0 + u32::from(next.is_none());
+        self.counters.count_scrubbed(bytes);
+        Some(Checked { next: swept.next, bytes, damaged })
     }
 
     fn is_new(&self, at: PageId, label: Label) -> bool {

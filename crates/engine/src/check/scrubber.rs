@@ -1,7 +1,7 @@
 //! The progress of scrubbing, and its findings.
 
 use media::{ExtentId, Label, PageId};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -15,7 +15,7 @@ pub struct Scrubbed {
     pub bytes: u64,
     /// Damaged pages found in this life.
     pub damaged: u64,
-    /// The extent that is read, or that is next.
+    /// The first extent that is read, or that is next.
     pub extent: u32,
 }
 
@@ -57,10 +57,29 @@ pub(crate) struct Scrubber(Mutex<Progress>);
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     pub(crate) scrubbed: Scrubbed,
-    /// The label of the extent that was read in part, and the next page to read.
-    pub(crate) within: Option<(Label, u32)>,
+    /// The extents that were read in part in this pass, and not yet to their ends: their labels,
+    /// and the next pages to read.
+    pub(crate) begun: BTreeMap<ExtentId, (Label, u32)>,
+    /// The first extent that this pass has not begun.
+    pub(crate) next: u32,
     pub(crate) known: BTreeSet<(ExtentId, u64, u32)>,
     pub(crate) is_ending: bool,
+}
+
+impl Progress {
+    /// Notes that an extent was read up to page `next`, or to its end.
+    pub(crate) fn go_behind(&mut self, extent: ExtentId, label: Label, next: Option<u32>) {
+        match next {
+            Some(next) => drop(self.begun.insert(extent, (label, next))),
+            None => drop(self.begun.remove(&extent)),
+        }
+        self.note_place();
+    }
+
+    /// All extents of the pass that are before its place have been read to their ends.
+    pub(crate) fn note_place(&mut self) {
+        self.scrubbed.extent = self.begun.keys().next().map_or(self.next, |first| first.0);
+    }
 }
 
 impl Scrubber {
@@ -76,7 +95,8 @@ impl Scrubber {
     }
 
     pub(crate) fn go_on_at(&self, (extent, passes): (u32, u64)) {
-        let scrubbed = &mut self.progress().scrubbed;
-        (scrubbed.extent, scrubbed.passes) = (extent, passes);
+        let mut progress = self.progress();
+        progress.next = extent;
+        (progress.scrubbed.extent, progress.scrubbed.passes) = (extent, passes);
     }
 }

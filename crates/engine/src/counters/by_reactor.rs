@@ -18,6 +18,8 @@ pub struct ReactorWork {
     pub records_entered: u64,
     /// Pages of the medium that it wrote for the index and for checkpoints.
     pub table_pages: u64,
+    /// Bytes that it read and checked to scrub.
+    pub scrubbed_bytes: u64,
 }
 
 /// The counters behind [`ReactorWork`]. Each reactor that uses the store has a slot of its own, so
@@ -44,6 +46,7 @@ pub(super) struct Work {
     pub(super) victims: AtomicU64,
     pub(super) records_moved: AtomicU64,
     pub(super) records_entered: AtomicU64,
+    pub(super) scrubbed_bytes: AtomicU64,
 }
 
 impl ByReactor {
@@ -87,6 +90,7 @@ impl ByReactor {
                 victims: sum.victims + work.victims,
                 records_moved: sum.records_moved + work.records_moved,
                 records_entered: sum.records_entered + work.records_entered,
+                scrubbed_bytes: sum.scrubbed_bytes + work.scrubbed_bytes,
                 ..sum
             }
         })
@@ -131,6 +135,7 @@ impl Work {
             victims: read(&self.victims),
             records_moved: read(&self.records_moved),
             records_entered: read(&self.records_entered),
+            scrubbed_bytes: read(&self.scrubbed_bytes),
             ..ReactorWork::default()
         }
     }

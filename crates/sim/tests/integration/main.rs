@@ -7,4 +7,5 @@ mod drive;
 mod model;
 mod opening;
 mod scenarios;
+mod scrubbing;
 mod threads;
