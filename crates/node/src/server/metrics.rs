@@ -117,6 +117,15 @@ const OF_REACTOR: &[Figure<ReactorStatus>] = &[
     ("reactor_entered_records_total", Kind::Counter, "Records entered at openings", |it| {
         number(it.records_entered)
     }),
+    (
+        "reactor_written_table_pages_total",
+        Kind::Counter,
+        "Pages of indexes and checkpoints",
+        |it| number(it.table_pages_written),
+    ),
+    ("reactor_scrubbed_bytes_total", Kind::Counter, "Bytes read to scrub drives", |it| {
+        number(it.bytes_scrubbed)
+    }),
     ("reactor_lock_waits_total", Kind::Counter, "Locks that another reactor held", |it| {
         number(it.lock_waits)
     }),

@@ -271,6 +271,12 @@ pub struct ReactorStatus {
     /// Records of a drive that it compared with the index, when the drive was opened.
     #[serde(default)]
     pub records_entered: u64,
+    /// Pages that it wrote of the index and of checkpoints of these devices.
+    #[serde(default)]
+    pub table_pages_written: u64,
+    /// Bytes of drives that it read and checked to scrub them.
+    #[serde(default)]
+    pub bytes_scrubbed: u64,
     /// Locks that it found taken by another reactor.
     #[serde(default)]
     pub lock_waits: u64,

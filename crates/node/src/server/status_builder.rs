@@ -51,6 +51,8 @@ struct Done {
     extents_cleaned: u64,
     records_moved: u64,
     records_entered: u64,
+    table_pages_written: u64,
+    bytes_scrubbed: u64,
 }
 
 /// Returns what each reactor did.
@@ -71,6 +73,8 @@ fn done(censuses: &[ReactorCounters]) -> Vec<Done> {
             done.extents_cleaned += work.victims;
             done.records_moved += work.records_moved;
             done.records_entered += work.records_entered;
+            done.table_pages_written += work.table_pages;
+            done.bytes_scrubbed += work.scrubbed_bytes;
         }
         for (&number, &commands) in &device.redis_by_reactor {
             all[place(number)].redis_commands += commands;
@@ -149,6 +153,8 @@ fn reactor_status(census: &ReactorCounters, remote: &Remote, done: Done) -> Reac
         extents_cleaned: done.extents_cleaned,
         records_moved: done.records_moved,
         records_entered: done.records_entered,
+        table_pages_written: done.table_pages_written,
+        bytes_scrubbed: done.bytes_scrubbed,
         lock_waits: census.lock_waits.count,
         lock_wait_ns: census.lock_waits.time.0,
         redis_clients: census.redis_clients,
@@ -169,6 +175,8 @@ mod tests {
             victims: bytes + 1,
             records_moved: bytes + 2,
             records_entered: bytes + 4,
+            table_pages: bytes + 5,
+            scrubbed_bytes: bytes + 6,
         };
         let device = DeviceCensus {
             place: 0,
@@ -188,9 +196,12 @@ mod tests {
         ReactorCounters { devices: vec![device], ..ReactorCounters::default() }
     }
 
-    fn figures(done: &Done) -> [u64; 5] {
+    fn figures(done: &Done) -> [u64; 7] {
         let Done { bytes_stored, extents_cleaned, records_moved, redis_commands, .. } = *done;
-        [bytes_stored, extents_cleaned, records_moved, redis_commands, done.records_entered]
+        let Done { records_entered, table_pages_written, bytes_scrubbed, .. } = *done;
+        let stored = [bytes_stored, extents_cleaned, records_moved];
+        let others = [redis_commands, records_entered, table_pages_written, bytes_scrubbed];
+        [&stored[..], &others[..]].concat().try_into().expect("seven figures")
     }
 
     #[test]
@@ -199,7 +210,11 @@ mod tests {
         let second = census(true, &[(1, 200), (2, 300)]);
         let all = done(&[first, second, ReactorCounters::default()]);
         let all: Vec<_> = all.iter().map(figures).collect();
-        let expected = [[10, 11, 12, 13, 14], [200, 201, 202, 203, 204], [330, 332, 334, 336, 338]];
+        let expected = [
+            [10, 11, 12, 13, 14, 15, 16],
+            [200, 201, 202, 203, 204, 205, 206],
+            [330, 332, 334, 336, 338, 340, 342],
+        ];
         assert_eq!(all, expected);
     }
 
@@ -207,6 +222,6 @@ mod tests {
     fn work_on_a_device_that_is_not_shared_is_that_of_its_reactor() {
         let all = done(&[census(false, &[(0, 10)]), census(false, &[(0, 20)])]);
         let all: Vec<_> = all.iter().map(figures).collect();
-        assert_eq!(all, [[10, 11, 12, 13, 14], [20, 21, 22, 23, 24]]);
+        assert_eq!(all, [[10, 11, 12, 13, 14, 15, 16], [20, 21, 22, 23, 24, 25, 26]]);
     }
 }

@@ -117,6 +117,8 @@ fn status(uptime_ms: u64, work: WorkStatus, associations: Vec<AssociationStatus>
             extents_cleaned: uptime_ms / 5,
             records_moved: uptime_ms / 2,
             records_entered: 0,
+            table_pages_written: 0,
+            bytes_scrubbed: 0,
             lock_waits: uptime_ms * 3,
             lock_wait_ns: uptime_ms * 12_000,
             redis_clients: 0,
