@@ -5,7 +5,7 @@ use crate::origin::Opening;
 use crate::sabotage::Sabotage;
 use base::Buf;
 use clock::Class;
-use media::{Error, Page, PageId, Segments, Span, cut};
+use media::{Error, Page, PageId, Segments, Span, cut, cut_out};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -39,8 +39,8 @@ impl Drive {
             let rest = self.units(at, units, head_units - units, class).await;
             found.extend(rest.map_err(|error| of(at, error))?);
         }
-        if let Some(page) = len.and_then(|len| self.page(at, opening, &found, len)) {
-            return Ok(page);
+        if let Some((head, spare)) = len.and_then(|len| self.head_of(at, opening, &found, len)) {
+            return self.page(&head, spare, found).ok_or(Error::Unrecovered(at));
         }
         let have = units.max(head_units);
         let most = NOTE_BYTES.div_ceil(self.layout.unit_bytes).min(room);
@@ -48,32 +48,40 @@ impl Drive {
             let rest = self.units(at, have, most - have, class).await;
             found.extend(rest.map_err(|error| of(at, error))?);
         }
-        self.mended_page(at, opening, &found).ok_or(Error::Unrecovered(at))
+        self.mended_page(at, opening, found).ok_or(Error::Unrecovered(at))
     }
 
-    /// The page at `at`, with as much of its data as was found, if its head is whole, which has
-    /// `len` bytes with its spare bytes.
-    fn page(&self, at: PageId, opening: Opening, found: &[Buf], len: u32) -> Option<Page> {
+    /// Returns the head of the page at `at` and its spare bytes, of `len` bytes together, if they
+    /// are whole.
+    fn head_of(
+        &self,
+        at: PageId,
+        opening: Opening,
+        found: &[Buf],
+        len: u32,
+    ) -> Option<(Head, Buf)> {
         let whole = front(found, len)?;
         let head = Head::decode(whole.bytes().unwrap_or_default());
         let head = head.filter(|head| self.is_at(head, at, opening))?;
-        self.page_of(&head, whole.slice(HEAD_BYTES..len), found)
+        Some((head, whole.slice(HEAD_BYTES..len)))
     }
 
-    /// The same, if a bit of its head or of its spare bytes was turned over. Of what a log has
-    /// written lately nothing else tells: without it what is older would be the newest again.
-    fn mended_page(&self, at: PageId, opening: Opening, found: &[Buf]) -> Option<Page> {
+    /// Returns the page at `at` if one bit of its head or of its spare bytes was flipped. Without
+    /// it the log would take an older page for its newest one.
+    fn mended_page(&self, at: PageId, opening: Opening, found: Segments) -> Option<Page> {
         let have: u32 = found.iter().map(Buf::len).sum();
-        let bytes = joined(found, 0, have.min(NOTE_BYTES))?;
+        let bytes = joined(&found, 0, have.min(NOTE_BYTES))?;
         let (head, spare) = Head::repair(bytes.bytes()?, |head| self.is_at(head, at, opening))?;
-        self.page_of(&head, Buf::copy_from(&spare), found)
+        self.page(&head, Buf::copy_from(&spare), found)
     }
 
-    fn page_of(&self, head: &Head, spare: Buf, found: &[Buf]) -> Option<Page> {
+    /// Returns the page of `head`, with as much of its data as was found.
+    fn page(&self, head: &Head, spare: Buf, found: Segments) -> Option<Page> {
         let start = self.layout.units_bytes(self.layout.frames().head_units(head.spare_len));
         let have: u32 = found.iter().map(Buf::len).sum();
-        let data = cut(found, start, head.data_len.min(have.checked_sub(start)?))?;
-        Some(Page::of_parts(spare, whole_front(data)))
+        let mut data = cut_out(found, start, head.data_len.min(have.checked_sub(start)?))?;
+        join_front(&mut data);
+        Some(Page::of_parts(spare, data))
     }
 
     /// See [`media::Media::read_all`].
@@ -136,7 +144,8 @@ impl Drive {
             let len = self.layout.units_bytes(span.units.min(end - span.at.page));
             let part = cut(&found, start, len).ok_or(Error::Unrecovered(span.at))?;
             let len = head_len(&part);
-            let page = len.and_then(|len| self.page(span.at, opening, &part, len));
+            let head = len.and_then(|len| self.head_of(span.at, opening, &part, len));
+            let page = head.and_then(|(head, spare)| self.page(&head, spare, part));
             page.ok_or(Error::Unrecovered(span.at))
         };
         Ok(run.iter().map(page).collect())
@@ -194,13 +203,13 @@ pub(crate) fn joined(found: &[Buf], start: u32, len: u32) -> Option<Buf> {
     Buf::join(&cut(found, start, len)?)
 }
 
-/// The data with its first bytes in one piece, up to the first phantom: a log may keep something
-/// there that it reads as one. Of a disk they are.
-pub(crate) fn whole_front(data: Segments) -> Segments {
+/// Joins the first bytes of the data, up to the first phantom: a log may keep something there that
+/// it reads as one. Of a disk they are in one piece.
+pub(crate) fn join_front(data: &mut Segments) {
     let real = data.iter().take_while(|segment| segment.bytes().is_some()).count();
-    if real < 2 {
-        return data;
+    if real > 1 {
+        let front = Buf::join(&data[..real]).expect("bytes join");
+        data.drain(..real);
+        data.insert(0, front);
     }
-    let front = Buf::join(&data[..real]).expect("bytes join");
-    std::iter::once(front).chain(data.into_iter().skip(real)).collect()
 }

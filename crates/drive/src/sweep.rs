@@ -4,7 +4,7 @@ use crate::drive::Drive;
 use crate::frame::{DataCrc, Head};
 use crate::layout::HEAD_BYTES;
 use crate::origin::Opening;
-use crate::read::{joined, whole_front};
+use crate::read::{join_front, joined};
 use crate::walk::Walk;
 use base::Buf;
 use clock::Class;
@@ -159,12 +159,13 @@ impl Drive {
         }
         let start = self.layout.units_bytes(self.layout.frames().head_units(head.spare_len));
         let data = cut(&window.found, offset + start, head.data_len);
-        let data = data.expect("the window has all units");
+        let mut data = data.expect("the window has all units");
         let mut crc = DataCrc::default();
         data.iter().for_each(|piece| crc.add(piece));
         let is_whole = crc.value() == head.data_crc;
         let spare = &whole.bytes().unwrap_or_default()[HEAD_BYTES as usize..];
-        let page = Page::new(spare, whole_front(data));
+        join_front(&mut data);
+        let page = Page::new(spare, data);
         let (number, is_mended) = (at.page, false);
         Ok((units, SweptPage { number, from: number, page: Some(page), is_whole, is_mended }))
     }

@@ -77,6 +77,7 @@ pub fn cut(segments: &[Buf], start: u32, len: u32) -> Option<Segments> {
 pub fn cut_out(mut segments: Segments, start: u32, len: u32) -> Option<Segments> {
     let end = start.checked_add(len)?;
     if let [one] = &mut segments[..]
+        && len > 0
         && end <= one.len()
     {
         one.narrow(start..end);
