@@ -98,8 +98,8 @@ impl QueuePair {
     }
 
     /// Waits for the next completion, in the order of posting.
-    pub async fn next(&self) -> Completion {
-        self.0.completions.next().await
+    pub fn next(&self) -> impl Future<Output = Completion> {
+        self.0.completions.next()
     }
 
     /// The next completion, if one has been posted.
@@ -118,18 +118,22 @@ impl Queue for QueuePair {
         self.submit(submission)
     }
 
-    async fn next(&self) -> Completion {
-        self.next().await
+    fn next(&self) -> impl Future<Output = Completion> {
+        self.next()
     }
 }
 
 impl Shared {
     fn start(self: &Rc<Self>, id: u64, mut submission: Submission) {
-        let namespace = self.controller.namespace(submission.command.nsid());
+        let mut namespace = self.controller.namespace(submission.command.nsid());
+        if let Some(quick) = self.quick(namespace.as_deref(), &mut submission)
+            && let Some(namespace) = namespace.take()
+        {
+            let asked = (id, submission.command.opcode());
+            let held = Held { asked, at: clock::host_now(), namespace, quick };
+            return if held.quick.is_store() { self.hold(held) } else { self.execute(held) };
+        }
         if let Some(namespace) = &namespace {
-            if self.start_quick(id, namespace, &mut submission) {
-                return;
-            }
             namespace.expect(&submission.command);
         }
         let shared = self.clone();
@@ -164,27 +168,19 @@ impl Shared {
         });
     }
 
-    /// Starts a Store or Retrieve of a drive without an emulation, and takes its data. Returns
-    /// false and takes nothing if it is another command.
-    fn start_quick(
-        self: &Rc<Self>,
-        id: u64,
-        namespace: &Arc<NamespaceInUse>,
+    /// Decodes a Store or Retrieve of a drive without an emulation, and takes its data. Returns
+    /// `None` and takes nothing if it is another command.
+    fn quick(
+        &self,
+        namespace: Option<&NamespaceInUse>,
         submission: &mut Submission,
-    ) -> bool {
-        if !self.controller.has_quick_commands() || !matches!(***namespace, Namespace::Kv(_)) {
-            return false;
+    ) -> Option<Quick> {
+        match &**namespace? {
+            Namespace::Kv(store) if self.controller.has_quick_commands() => {
+                Quick::decode(store, &submission.command, &mut submission.data)
+            }
+            _ => None,
         }
-        let Submission { command, data, .. } = submission;
-        let Some(quick) = Quick::decode(store_of(namespace), command, data) else { return false };
-        let (asked, namespace) = ((id, command.opcode()), namespace.clone());
-        let held = Held { asked, at: clock::host_now(), namespace, quick };
-        if held.quick.is_store() {
-            self.hold(held);
-        } else {
-            self.execute(held);
-        }
-        true
     }
 
     /// Holds a Store until the task that executes all held ones.
@@ -228,9 +224,9 @@ impl Shared {
     }
 
     /// Executes a command in a task of its own.
-    fn execute(self: &Rc<Self>, Held { asked, namespace, quick, .. }: Held) {
+    fn execute(self: &Rc<Self>, Held { asked, at, namespace, mut quick }: Held) {
         let shared = self.clone();
-        clock::spawn_at(clock::host_now(), async move {
+        clock::spawn_at(at, async move {
             clock::name_task("command");
             clock::label(asked.0);
             let submitted = clock::now();

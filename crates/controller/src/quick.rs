@@ -117,13 +117,13 @@ impl Quick {
     }
 
     /// Executes it where it may wait.
-    pub(crate) async fn execute(self, store: &Arc<Store>) -> Outcome {
-        match self.action {
-            Action::Retrieve(room) => delivered(store.get(self.space, &self.key).await, room),
+    pub(crate) async fn execute(&mut self, store: &Arc<Store>) -> Outcome {
+        match &mut self.action {
+            Action::Retrieve(room) => delivered(store.get(self.space, &self.key).await, *room),
             Action::Store(value, announced) => {
-                let announced = announced.expect("a Store that waits is announced");
+                let announced = announced.take().expect("a Store that waits is announced");
                 let always = Condition::Always.into();
-                done(store.put(self.space, &self.key, &value, always, announced).await)
+                done(store.put(self.space, &self.key, value, always, announced).await)
             }
         }
     }

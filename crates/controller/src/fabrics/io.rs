@@ -179,7 +179,7 @@ impl Controller {
     async fn carry_out(&self, namespace: Arc<NamespaceInUse>, todo: Todo) -> Outcome {
         match (todo, &**namespace) {
             (Todo::Execute(submission), _) => self.execute(Some(namespace), submission).await,
-            (Todo::Quick(quick), Namespace::Kv(store)) => quick.execute(store).await,
+            (Todo::Quick(mut quick), Namespace::Kv(store)) => quick.execute(store).await,
             (Todo::Quick(..), _) => panic!("it is a command of pairs"),
         }
     }
