@@ -63,9 +63,6 @@ pub(crate) struct Counters {
     by_reactor: ByReactor,
     /// By writer of the log.
     dropped_bytes: Vec<DroppedBytes>,
-    retrieved_bytes: AtomicU64,
-    lookup_page_reads: AtomicU64,
-    retrieve_page_reads: AtomicU64,
     gc_page_reads: AtomicU64,
 }
 
@@ -81,21 +78,18 @@ impl Counters {
         Self {
             by_reactor: ByReactor::new(reactors),
             dropped_bytes: (0..writers).map(|_| DroppedBytes::default()).collect(),
-            retrieved_bytes: AtomicU64::new(0),
-            lookup_page_reads: AtomicU64::new(0),
-            retrieve_page_reads: AtomicU64::new(0),
             gc_page_reads: AtomicU64::new(0),
         }
     }
 
     #[inline]
     pub(crate) fn count_lookup_read(&self) {
-        add_shared(&self.lookup_page_reads, 1);
+        self.by_reactor.count(|work| &work.lookup_page_reads, 1);
     }
 
     #[inline]
     pub(crate) fn count_retrieve_read(&self) {
-        add_shared(&self.retrieve_page_reads, 1);
+        self.by_reactor.count(|work| &work.retrieve_page_reads, 1);
     }
 
     #[inline]
@@ -105,7 +99,7 @@ impl Counters {
 
     #[inline]
     pub(crate) fn count_retrieved_bytes(&self, bytes: u32) {
-        add_shared(&self.retrieved_bytes, bytes.into());
+        self.by_reactor.count(|work| &work.retrieved_bytes, bytes.into());
     }
 
     /// The writer of this number is locked.
@@ -141,24 +135,15 @@ impl Counters {
 
     /// Returns the bytes that hosts stored and retrieved.
     pub(crate) fn traffic(&self) -> Traffic {
-        Traffic {
-            read_bytes: self.retrieved_bytes.load(Ordering::Relaxed),
-            written_bytes: self.by_reactor.sum().host_bytes,
-        }
+        let work = self.by_reactor.sum();
+        Traffic { read_bytes: work.retrieved_bytes, written_bytes: work.host_bytes }
     }
 
     /// Continues counting from `counts`.
     pub(crate) fn restore(&self, counts: &Counts) {
-        let lookup_page_reads = counts.host_page_reads - counts.retrieve_page_reads;
         self.by_reactor.restore(counts);
-        for (counter, count) in [
-            (&self.dropped_bytes[0].0, counts.dropped_bytes),
-            (&self.lookup_page_reads, lookup_page_reads),
-            (&self.retrieve_page_reads, counts.retrieve_page_reads),
-            (&self.gc_page_reads, counts.gc_page_reads),
-        ] {
-            counter.store(count, Ordering::Relaxed);
-        }
+        self.dropped_bytes[0].0.store(counts.dropped_bytes, Ordering::Relaxed);
+        self.gc_page_reads.store(counts.gc_page_reads, Ordering::Relaxed);
     }
 
     pub(crate) fn counts(&self, padded_pages: u64) -> Counts {
@@ -167,8 +152,8 @@ impl Counters {
         Counts {
             host_bytes: work.host_bytes,
             dropped_bytes: self.dropped_bytes.iter().map(|dropped| read(&dropped.0)).sum(),
-            host_page_reads: read(&self.lookup_page_reads) + read(&self.retrieve_page_reads),
-            retrieve_page_reads: read(&self.retrieve_page_reads),
+            host_page_reads: work.lookup_page_reads + work.retrieve_page_reads,
+            retrieve_page_reads: work.retrieve_page_reads,
             victims: work.victims,
             records_moved: work.records_moved,
             gc_page_reads: read(&self.gc_page_reads),

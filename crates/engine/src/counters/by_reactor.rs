@@ -10,6 +10,12 @@ pub struct ReactorWork {
     pub reactor_id: u32,
     /// Bytes of keys and values that it stored for hosts.
     pub host_bytes: u64,
+    /// Bytes of values that it retrieved for hosts.
+    pub retrieved_bytes: u64,
+    /// Pages that it sensed for retrieves.
+    pub retrieve_page_reads: u64,
+    /// Pages that it sensed for headers of keys that hosts asked for.
+    pub lookup_page_reads: u64,
     /// Extents that it cleaned.
     pub victims: u64,
     /// Records that it moved to clean extents.
@@ -43,6 +49,9 @@ struct Slot {
 #[derive(Debug, Default)]
 pub(super) struct Work {
     pub(super) host_bytes: AtomicU64,
+    pub(super) retrieved_bytes: AtomicU64,
+    pub(super) retrieve_page_reads: AtomicU64,
+    pub(super) lookup_page_reads: AtomicU64,
     pub(super) victims: AtomicU64,
     pub(super) records_moved: AtomicU64,
     pub(super) records_entered: AtomicU64,
@@ -87,6 +96,9 @@ impl ByReactor {
             ReactorWork {
                 reactor_id: 0,
                 host_bytes: sum.host_bytes + work.host_bytes,
+                retrieved_bytes: sum.retrieved_bytes + work.retrieved_bytes,
+                retrieve_page_reads: sum.retrieve_page_reads + work.retrieve_page_reads,
+                lookup_page_reads: sum.lookup_page_reads + work.lookup_page_reads,
                 victims: sum.victims + work.victims,
                 records_moved: sum.records_moved + work.records_moved,
                 records_entered: sum.records_entered + work.records_entered,
@@ -98,10 +110,16 @@ impl ByReactor {
 
     /// Continues counting from `counts`, which are of no reactor.
     pub(super) fn restore(&self, counts: &Counts) {
-        let Work { host_bytes, victims, records_moved, .. } = &self.others;
-        host_bytes.store(counts.host_bytes, Ordering::Relaxed);
-        victims.store(counts.victims, Ordering::Relaxed);
-        records_moved.store(counts.records_moved, Ordering::Relaxed);
+        let others = &self.others;
+        for (counter, count) in [
+            (&others.host_bytes, counts.host_bytes),
+            (&others.retrieve_page_reads, counts.retrieve_page_reads),
+            (&others.lookup_page_reads, counts.host_page_reads - counts.retrieve_page_reads),
+            (&others.victims, counts.victims),
+            (&others.records_moved, counts.records_moved),
+        ] {
+            counter.store(count, Ordering::Relaxed);
+        }
     }
 }
 
@@ -132,6 +150,9 @@ impl Work {
         ReactorWork {
             reactor_id,
             host_bytes: read(&self.host_bytes),
+            retrieved_bytes: read(&self.retrieved_bytes),
+            retrieve_page_reads: read(&self.retrieve_page_reads),
+            lookup_page_reads: read(&self.lookup_page_reads),
             victims: read(&self.victims),
             records_moved: read(&self.records_moved),
             records_entered: read(&self.records_entered),

@@ -177,6 +177,7 @@ mod tests {
             records_entered: bytes + 4,
             table_pages: bytes + 5,
             scrubbed_bytes: bytes + 6,
+            ..ReactorWork::default()
         };
         let device = DeviceCensus {
             place: 0,
