@@ -6,6 +6,7 @@ mod data_digest;
 mod fault;
 mod inbox;
 mod outbox;
+mod shared_copy;
 mod terms;
 
 pub use counters::Counters;

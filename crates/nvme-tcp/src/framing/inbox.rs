@@ -1,5 +1,6 @@
 use super::check::{Layout, digest_len, layout, plain_capsule};
 use super::data_digest::PeerDigest;
+use super::shared_copy::SharedCopy;
 use super::{Counters, DataDigest, Fault, Terms};
 use crate::pdu::{
     CapsuleCmd, CommonHeader, DIGEST_BYTES, Digests, FatalError, H2cData, Header, PduType, Side,
@@ -10,6 +11,7 @@ use base::{Buf, BufMut, BufPool};
 use net::{Broken, Stream};
 use spec::Command;
 use std::io::IoSliceMut;
+use std::ops::Range;
 use std::rc::Rc;
 use zerocopy::FromBytes;
 
@@ -100,6 +102,7 @@ pub struct Inbox {
     start: usize,
     /// End of the bytes in staging.
     end: usize,
+    shared: SharedCopy,
     part: Part,
     /// The command of the last capsule.
     command: Command,
@@ -126,6 +129,7 @@ impl Inbox {
             staging: vec![0; STAGING_BYTES].into_boxed_slice(),
             start: 0,
             end: 0,
+            shared: SharedCopy::default(),
             part: Part::Header,
             command: Command::default(),
             has_data_digest: false,
@@ -201,10 +205,11 @@ impl Inbox {
         let staged = &self.staging[self.start..self.end];
         let (capsule, _) = CapsuleCmd::ref_from_prefix(staged).ok()?;
         let range = plain_capsule(*capsule.common())?;
-        let data = staged.get(range.clone())?;
+        staged.get(range.clone())?;
+        self.command = *capsule.command();
+        let data = self.start + range.start..self.start + range.end;
         let brought =
             if data.is_empty() { Brought::Nothing } else { Brought::Data(self.copy(data)) };
-        self.command = *capsule.command();
         self.last_header = (self.start, self.start + size_of::<CapsuleCmd>());
         self.start += range.end;
         self.arrivals += 1;
@@ -212,10 +217,16 @@ impl Inbox {
         Some(brought)
     }
 
-    /// Copies data out of staging.
+    /// Copies the data at `range` out of staging.
     #[inline]
-    fn copy(&self, data: &[u8]) -> Buf {
-        self.counters.count_copy(data.len());
+    fn copy(&mut self, range: Range<usize>) -> Buf {
+        self.counters.count_copy(range.len());
+        if range.len() <= SharedCopy::DATA_BYTES_MAX
+            && let Some(data) = self.shared.data(&self.staging, range.clone(), self.end)
+        {
+            return data;
+        }
+        let data = &self.staging[range];
         if !data.len().is_multiple_of(BUF_ALIGN) {
             return Buf::copy_from(data);
         }
@@ -295,6 +306,7 @@ impl Inbox {
         }
         let (data, digest) = self.staging[self.start..end].split_at(len);
         let is_intact = digest.is_empty() || self.peer_digest.accept(read_digest(digest), data);
+        let data = self.start..self.start + len;
         let brought = if is_intact { Brought::Data(self.copy(data)) } else { Brought::Damaged };
         self.start = end;
         Ok(Some(Arrival::Capsule(brought)))
@@ -367,6 +379,7 @@ impl Inbox {
 
     /// Reads from `stream`. Call it after [`Self::next`] has returned `None`.
     pub fn read(&mut self, stream: &impl Stream) -> Result<Read, Broken> {
+        self.shared.clear();
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
         } else if self.staging.len() - self.end < STAGING_BYTES / 2 {

@@ -1,4 +1,5 @@
 use crate::tape::Tape;
+use base::limits::BUF_ALIGN;
 use base::{Buf, BufMut, BufPool, Rng};
 use net::{Broken, Stream};
 use nvme_tcp::framing::{Arrival, Brought, Counters, Inbox, Outbox, Read, Terms, Written};
@@ -297,6 +298,42 @@ fn small_data_is_copied_once_at_most() {
             if share_max == usize::MAX {
                 assert!(counters.reads() < 40, "small PDUs share reads: {}", counters.reads());
             }
+        }
+    }
+}
+
+#[test]
+fn short_data_of_one_read_are_parts_of_a_copy_that_later_reads_leave() {
+    for (count, len, is_shared) in [(300, 64, true), (40, 600, false)] {
+        for terms in all_terms() {
+            let mut outbox = Outbox::new(Side::Host, Rc::default());
+            outbox.agree(terms);
+            for at in 0..count {
+                let capsule = CapsuleCmd::new(Command::default());
+                outbox.push_with_data(&capsule, Buf::copy_from(&bytes(len, at)));
+            }
+            let out = Tape::new(1, usize::MAX);
+            while outbox.write(&out) != Ok(Written::All) {}
+            let mut inbox = Inbox::new(Side::Controller, Rc::default());
+            inbox.agree(terms);
+            let tape = Tape::of(&out.written(), 5, 9_000);
+            let mut all = Vec::new();
+            while !tape.is_read() {
+                inbox.read(&tape).unwrap();
+                while let Some(arrival) = inbox.next().unwrap() {
+                    let Arrival::Capsule(Brought::Data(data)) = arrival else { panic!() };
+                    all.push(data);
+                }
+            }
+            for (at, data) in (0..).zip(&all) {
+                assert_eq!(data.bytes().unwrap(), bytes(len, at));
+                assert!(data.held_bytes() <= 8 << 10);
+            }
+            // Data that came in two reads have aligned memory.
+            let own = |data: &&Buf| [len, BUF_ALIGN].contains(&data.held_bytes());
+            let shared = all.len() - all.iter().filter(own).count();
+            assert_eq!(all.len() as u64, count);
+            assert!(if is_shared { shared * 2 > all.len() } else { shared == 0 }, "{shared}");
         }
     }
 }

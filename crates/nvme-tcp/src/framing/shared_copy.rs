@@ -1,0 +1,46 @@
+use base::Buf;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The longest copy: it also holds the headers between the data.
+const COPY_BYTES_MAX: usize = 8 << 10;
+
+/// A copy of a part of staging, of which the data of several capsules are parts: one allocation for
+/// all of them.
+#[derive(Debug, Default)]
+pub(super) struct SharedCopy {
+    bytes: Option<Arc<[u8]>>,
+    /// Where it begins in staging.
+    start: usize,
+}
+
+impl SharedCopy {
+    /// The longest data that share a copy. The engine copies values of this length into a page at
+    /// once, so they keep the copy for a short time.
+    pub(super) const DATA_BYTES_MAX: usize = 512;
+
+    /// Returns the data at `range` of staging, if others may follow them there: what has come ends
+    /// at `end`.
+    #[inline]
+    pub(super) fn data(&mut self, staging: &[u8], range: Range<usize>, end: usize) -> Option<Buf> {
+        if self.bytes.is_none() && range.end == end {
+            return None;
+        }
+        let has = |bytes: &Arc<[u8]>| range.end <= self.start + bytes.len();
+        let bytes = match self.bytes.take().filter(has) {
+            Some(bytes) => bytes,
+            None => {
+                self.start = range.start;
+                Arc::from(&staging[range.start..end.min(range.start + COPY_BYTES_MAX)])
+            }
+        };
+        let data = Buf::part_of(&bytes, range.start - self.start..range.end - self.start);
+        self.bytes = Some(bytes);
+        Some(data)
+    }
+
+    /// Forgets the copy: staging changes.
+    pub(super) fn clear(&mut self) {
+        self.bytes = None;
+    }
+}
