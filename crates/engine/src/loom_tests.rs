@@ -2,7 +2,6 @@
 //! all orders that a few threads and their memory can have. `docs/internals/testing.md` has the
 //! command.
 
-mod peers;
 mod pins;
 mod tail;
 
@@ -14,7 +13,7 @@ use crate::log::{Log, SPARE_EXTENTS_MIN, Visit};
 use crate::read::look_up::Visits;
 use loom::cell::UnsafeCell;
 use media::{ExtentId, ExtentInfo, Label, Memory, Shape, Stream};
-use peers::Inbox;
+use reactor::LoomPeers;
 use std::sync::{Arc, Mutex, PoisonError};
 
 const PAGES: u32 = 4;
@@ -43,7 +42,7 @@ enum Pinning {
 /// What the reactors of a model share: a log with a writer for each, and its lanes.
 struct Scene {
     log: Arc<Log>,
-    inboxes: Arc<[Inbox]>,
+    peers: LoomPeers,
     /// By extent: its bytes. loom reports a reset that does not come after all reads. The lock is
     /// one that loom does not know, so it orders nothing in the model.
     bytes: Vec<Mutex<UnsafeCell<()>>>,
@@ -62,12 +61,12 @@ impl Scene {
         log.prepare(u64::MAX, reactors, SPARE_EXTENTS_MIN + reactors - 1);
         assert_eq!(log.writers(), reactors as usize);
         let bytes = (0..SHAPE.extents).map(|_| Mutex::new(UnsafeCell::new(()))).collect();
-        Arc::new(Self { log: log.share(), inboxes: peers::inboxes(reactors), bytes })
+        Arc::new(Self { log: log.share(), peers: LoomPeers::new(reactors), bytes })
     }
 
     /// Runs `task`, and all that it spawns, as reactor `number`.
     fn run<T>(&self, number: u32, task: impl Future<Output = T>) -> T {
-        peers::run(&self.inboxes, number, task)
+        self.peers.run(number, task)
     }
 
     /// Points the index to the first record of an extent that is full.
@@ -102,12 +101,4 @@ impl Scene {
     fn bytes(&self, extent: ExtentId) -> std::sync::MutexGuard<'_, UnsafeCell<()>> {
         self.bytes[extent.0 as usize].lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Checks `run` in all orders, or in those in which threads are preempted at most so many times.
-fn check(preemptions: Option<usize>, run: fn()) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = preemptions;
-    builder.max_branches = 10_000;
-    builder.check(run);
 }

@@ -64,6 +64,8 @@ mod event;
 mod file;
 mod lateness;
 mod long_polls;
+#[cfg(loom)]
+mod loom_peers;
 #[cfg(test)]
 #[cfg(loom)]
 mod loom_tests;
@@ -84,6 +86,8 @@ pub use driver::stopped;
 pub use file::File;
 pub use lateness::{LATE, Lateness};
 pub use long_polls::{LONG_POLL, LongPolls};
+#[cfg(loom)]
+pub use loom_peers::{LoomPeers, check_by_loom};
 pub use mailbox::{Inbox, Outbox, ReceiveEnd, SendEnd, mailbox};
 pub use notice::{NoticeEnd, NoticeReader, NoticeWriter, notices};
 pub use peer_group::{PeerGroup, Places};

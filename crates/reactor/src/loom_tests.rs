@@ -3,6 +3,7 @@
 //! `docs/internals/testing.md` has the command.
 
 use crate::driver::{PolledInbox, look_at};
+use crate::loom_peers::check_by_loom;
 use crate::mailbox::{Inbox, Outbox, mailbox};
 use crate::notice::notices;
 use crate::peers::{Peer, peers};
@@ -66,7 +67,7 @@ async fn park() {
 
 #[test]
 fn loom_tasks_that_other_reactors_wake_go_on() {
-    check(Some(3), || {
+    check_by_loom(Some(3), || {
         let remote = Remote::new().unwrap();
         let peer = peers(std::slice::from_ref(&remote)).remove(0);
         let served = Served::new(&remote, vec![Rc::new(peer.clone())]);
@@ -84,7 +85,7 @@ fn loom_tasks_that_other_reactors_wake_go_on() {
 
 #[test]
 fn loom_reactor_that_is_stopped_wakes() {
-    check(None, || {
+    check_by_loom(None, || {
         let remote = Remote::new().unwrap();
         let mut served = Served::new(&remote, Vec::new());
         served.stopped.push(clock::spawn(park()));
@@ -97,7 +98,7 @@ fn loom_reactor_that_is_stopped_wakes() {
 
 #[test]
 fn loom_reader_gets_the_last_notice() {
-    check(Some(3), || {
+    check_by_loom(Some(3), || {
         let remote = Remote::new().unwrap();
         let (writer, end) = notices(&remote);
         let (reader, polled) = end.attached();
@@ -134,7 +135,7 @@ where
 
 #[test]
 fn loom_messages_arrive_in_order_and_then_the_end() {
-    check(Some(2), || {
+    check_by_loom(Some(2), || {
         let send = |outbox: Outbox<u32>| async move {
             outbox.send(1);
             // Finds no room unless the first was received.
@@ -152,7 +153,7 @@ fn loom_messages_arrive_in_order_and_then_the_end() {
 
 #[test]
 fn loom_message_arrives_though_its_sender_is_gone() {
-    check(Some(2), || {
+    check_by_loom(Some(2), || {
         let send = |outbox: Outbox<u32>| async move { outbox.send(1) };
         let receive = |inbox: Inbox<u32>| async move {
             for message in [Some(1), None] {
@@ -165,7 +166,7 @@ fn loom_message_arrives_though_its_sender_is_gone() {
 
 #[test]
 fn loom_message_that_found_no_room_is_sent_when_there_is() {
-    check(Some(1), || {
+    check_by_loom(Some(1), || {
         let remotes = [(), ()].map(|()| Remote::new().unwrap());
         let [from, to] = &remotes;
         let (sending, receiving) = mailbox(1, from, to);
@@ -191,19 +192,11 @@ fn loom_message_that_found_no_room_is_sent_when_there_is() {
 
 #[test]
 fn loom_sender_that_waits_for_room_learns_that_the_receiver_is_gone() {
-    check(None, || {
+    check_by_loom(None, || {
         let send = |outbox: Outbox<u32>| async move {
             outbox.send(1);
             outbox.room().await;
         };
         between(send, |inbox: Inbox<u32>| async move { drop(inbox) });
     });
-}
-
-/// Checks `run` in all orders, or in those in which threads are preempted at most so many times.
-fn check(preemptions: Option<usize>, run: fn()) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = preemptions;
-    builder.max_branches = 10_000;
-    builder.check(run);
 }

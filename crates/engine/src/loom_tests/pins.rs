@@ -1,10 +1,11 @@
 //! Readers pin an extent in the stretch of the lane that leads there. The cleaner points the entry
 //! elsewhere under the lane's lock, waits for the last reader, and forgets the extent.
 
-use super::{Pinning, Scene, TABLE, check};
+use super::{Pinning, Scene, TABLE};
 use clock::{Rank, Stage};
 use loom::thread;
 use media::ExtentId;
+use reactor::check_by_loom;
 use std::sync::Arc;
 
 const VICTIM: ExtentId = ExtentId(0);
@@ -58,22 +59,22 @@ fn race(readers: u32, has_settled: bool, pins: Pinning) {
 
 #[test]
 fn loom_cleaner_forgets_an_extent_after_its_reader() {
-    check(None, || race(1, true, Pinning::AtOnce));
+    check_by_loom(None, || race(1, true, Pinning::AtOnce));
 }
 
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn loom_finds_a_reader_that_pins_in_another_stretch() {
-    check(None, || race(1, true, Pinning::Late));
+    check_by_loom(None, || race(1, true, Pinning::Late));
 }
 
 #[test]
 fn loom_cleaner_forgets_an_extent_after_two_readers() {
-    check(Some(3), || race(2, true, Pinning::AtOnce));
+    check_by_loom(Some(3), || race(2, true, Pinning::AtOnce));
 }
 
 /// The reader, late to see that the page has settled, pins it with the log locked.
 #[test]
 fn loom_cleaner_forgets_an_extent_after_a_reader_that_locks_the_log() {
-    check(None, || race(1, false, Pinning::AtOnce));
+    check_by_loom(None, || race(1, false, Pinning::AtOnce));
 }

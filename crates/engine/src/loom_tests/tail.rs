@@ -1,7 +1,7 @@
 //! The tail of an extent: a reactor stores a record and lands its page, while another looks the key
 //! up, reads the record from the page on its way or from the medium, and waits for the landing.
 
-use super::{Pinning, Scene, TABLE, VALUE_BYTES, check};
+use super::{Pinning, Scene, TABLE, VALUE_BYTES};
 use crate::format::page_view::vouched_header;
 use crate::format::record::{InBatch, Kind, NewRecord};
 use crate::log::Visit;
@@ -10,6 +10,7 @@ use crate::write::undo::Revocable;
 use base::{Buf, Key};
 use loom::thread;
 use media::{ExtentId, Stream};
+use reactor::check_by_loom;
 use std::slice::from_ref;
 
 fn key() -> Key {
@@ -60,7 +61,7 @@ async fn read(scene: &Scene, visit: &mut Visit<'_>) {
 
 #[test]
 fn loom_reader_finds_a_record_on_its_way_or_on_the_medium() {
-    check(None, || {
+    check_by_loom(None, || {
         let scene = Scene::new(2, 0);
         let other = scene.clone();
         let storing = thread::spawn(move || other.run(1, store(&other)));
@@ -82,7 +83,7 @@ fn loom_reader_finds_a_record_on_its_way_or_on_the_medium() {
 
 #[test]
 fn loom_task_that_waits_for_a_decision_is_woken() {
-    check(None, || {
+    check_by_loom(None, || {
         let scene = Scene::new(2, 0);
         let other = scene.clone();
         let storing = thread::spawn(move || other.run(1, store(&other)));
@@ -99,7 +100,7 @@ fn loom_task_that_waits_for_a_decision_is_woken() {
 
 #[test]
 fn loom_task_that_waits_for_the_last_revocable_record_is_woken() {
-    check(None, || {
+    check_by_loom(None, || {
         let scene = Scene::new(2, 0);
         let revocable = Revocable::new(scene.log.clone(), ExtentId(0), None);
         let other = scene.clone();
