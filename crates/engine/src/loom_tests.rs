@@ -3,6 +3,7 @@
 //! command.
 
 mod pins;
+mod pool;
 mod tail;
 
 use crate::extent::{Extent, Extents};
