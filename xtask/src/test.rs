@@ -65,8 +65,11 @@ const BESIDE: [(&str, Step); 4] = [
     }),
     // A build of its own, with the locks and atomic numbers of the model checker.
     ("loom", |root, tally| {
-        let test = "test --release -p kvasir-engine -p kvasir-reactor --lib loom_";
-        Cargo::new(root, test).env("RUSTFLAGS", "--cfg loom").label("loom").test(tally)
+        let crates = "-p kvasir-engine -p kvasir-reactor -p kvasir-controller";
+        Cargo::new(root, &format!("test --release {crates} --lib loom_"))
+            .env("RUSTFLAGS", "--cfg loom")
+            .label("loom")
+            .test(tally)
     }),
     // In the profile of installed programs, whose counts the table has.
     ("instructions", |root, _| {

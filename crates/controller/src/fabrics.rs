@@ -39,6 +39,9 @@ mod io;
 mod io_context;
 mod job;
 mod keep_alive;
+#[cfg(test)]
+#[cfg(loom)]
+mod loom_tests;
 mod pair;
 mod port;
 mod property;

@@ -74,6 +74,7 @@ mod span;
 mod span_locks;
 mod status;
 mod submission;
+mod sync;
 mod zoned;
 
 pub use admin::{EngineFigures, KeyCounts};

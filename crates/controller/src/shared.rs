@@ -1,4 +1,5 @@
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use crate::sync::{Mutex, MutexGuard};
+use std::sync::PoisonError;
 
 /// A value that any reactor reads and changes. A caller that has locked it neither waits nor takes
 /// another lock, but for a change of a controller's configuration: it locks that first.

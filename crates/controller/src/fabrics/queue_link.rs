@@ -1,11 +1,11 @@
 use crate::completion::Outcome;
 use crate::fabrics::slots::Ticket;
 use crate::shared::Shared;
+use crate::sync::{AtomicBool, AtomicU16, AtomicUsize};
 use clock::{Rank, Stage, TaskId};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize};
 
 /// A queue as other reactors see it. Its association ends it and aborts its commands, from any
 /// reactor; a task in the queue's own reactor executes these requests.
