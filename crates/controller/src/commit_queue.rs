@@ -6,7 +6,7 @@ use crate::namespace::{Namespace, NamespaceInUse};
 use crate::status::status_of;
 use base::Nanos;
 use clock::{Stage, Stages};
-use engine::{Durable, Error, Landing, Store, Stored};
+use engine::{Error, Landing, Store, Stored};
 use media::ExtentId;
 use spec::Status;
 use std::cell::RefCell;
@@ -40,10 +40,9 @@ struct Commits<C> {
 
 /// The next Store of an extent.
 enum Next<C> {
-    /// It has landed, and stays in the queue until [`CommitQueue::answered`].
-    Landed(C, Durable),
-    /// It has not, or did not land.
-    Waits(Commit<C>),
+    Landed(C, Stored),
+    /// It has not landed, or failed to.
+    Waits,
 }
 
 /// A Store in the log.
@@ -77,9 +76,10 @@ impl<C> CommitQueue<C> {
         }
     }
 
-    /// Returns the next Store of `extent`. Forgets the extent if there is none.
+    /// Returns the next Store of `extent`, and in `spent` the stages of one that has landed.
+    /// Forgets the extent if there is none.
     #[inline]
-    fn next(&self, extent: Option<ExtentId>) -> Option<Next<C>>
+    fn next(&self, extent: Option<ExtentId>, spent: &mut Stages) -> Option<Next<C>>
     where
         C: Copy,
     {
@@ -90,18 +90,18 @@ impl<C> CommitQueue<C> {
             all.swap_remove(at);
             return None;
         };
-        match first.landed() {
-            Some(durable) => Some(Next::Landed(first.command, durable)),
-            None => waiting.pop_front().map(Next::Waits),
+        match first.landed(spent) {
+            Some(stored) => Some(Next::Landed(first.command, stored)),
+            None => Some(Next::Waits),
         }
     }
 
-    /// Drops the first Store of `extent`, which was answered.
+    /// Takes the first Store of `extent`, which stays until then.
     #[inline]
-    fn answered(&self, extent: Option<ExtentId>) {
+    fn take(&self, extent: Option<ExtentId>) -> Commit<C> {
         let mut all = self.0.borrow_mut();
         let at = place(&all, extent);
-        all[at].waiting.pop_front();
+        all[at].waiting.pop_front().expect("it is the next one")
     }
 }
 
@@ -115,25 +115,26 @@ fn place<C>(all: &[Commits<C>], extent: Option<ExtentId>) -> usize {
 impl<C> Commit<C> {
     /// See [`Store::try_landed`].
     #[inline]
-    fn landed(&self) -> Option<Durable> {
-        store_of(&self.namespace).try_landed(&self.landing, self.began)
+    fn landed(&self, spent: &mut Stages) -> Option<Stored> {
+        store_of(&self.namespace).try_landed(&self.landing, self.began, spent)
     }
 }
 
 /// Answers the Stores of an extent, each after those before it, until none is left.
 async fn answer_all<Q: HasCommits>(queue: Rc<Q>, extent: Option<ExtentId>) {
     clock::name_task("commit queue");
-    let mut answered = 0_u32;
-    while let Some(next) = queue.commit_queue().next(extent) {
+    let (mut answered, mut spent) = (0_u32, Stages::default());
+    while let Some(next) = queue.commit_queue().next(extent, &mut spent) {
         match next {
-            Next::Landed(command, Durable { stored, spent }) => {
+            Next::Landed(command, stored) => {
                 queue.answer_store(command, done(Ok(stored)), &spent);
-                queue.commit_queue().answered(extent);
+                drop(queue.commit_queue().take(extent));
             }
-            Next::Waits(commit) => {
+            Next::Waits => {
+                let commit = queue.commit_queue().take(extent);
                 commit.landing.is_over().await;
-                match commit.landed() {
-                    Some(Durable { stored, spent }) => {
+                match commit.landed(&mut spent) {
+                    Some(stored) => {
                         queue.answer_store(commit.command, done(Ok(stored)), &spent);
                     }
                     // A Store behind it may be what its undo waits for.

@@ -115,5 +115,5 @@ pub use write::Begun;
 pub use write::announced::Announced;
 pub use write::batch::{BatchOp, BatchWrite};
 pub use write::condition::{Condition, Stored, Version, Write};
-pub use write::landing::{Durable, Landing};
+pub use write::landing::Landing;
 pub use write::permit::Permit;

@@ -67,7 +67,7 @@ impl Team {
 
     async fn do_job(&self, pieces: usize) {
         let all = (0..pieces).map(|number| move || async move { number });
-        let results = self.pool.run(Stage::Queue, all.collect()).await;
+        let results = self.pool.run(Stage::Queue, all.collect()).await.unwrap();
         assert_eq!(results, (0..pieces).collect::<Vec<_>>());
     }
 
@@ -83,7 +83,7 @@ impl Team {
                 })
             }
         });
-        self.pool.run(Stage::Queue, pieces.collect()).await;
+        self.pool.run(Stage::Queue, pieces.collect()).await.unwrap();
     }
 }
 

@@ -82,31 +82,28 @@ pub(crate) fn pages_of<'a>(appended: impl Iterator<Item = &'a Appended>) -> Arc<
     pages.into()
 }
 
-/// A write that is durable.
-#[derive(Clone, Copy, Debug)]
-pub struct Durable {
-    /// Whether it took the place of a value.
-    pub stored: Stored,
-    /// The stages of the time since the caller began to wait.
-    pub spent: Stages,
-}
-
 impl Store {
     /// Returns the end of a write of one value if that has landed. If it has not, or is another
-    /// write, [`Self::landed`] waits, or undoes it. The caller has waited since `arrival`.
-    pub fn try_landed(&self, landing: &Landing, arrival: Nanos) -> Option<Durable> {
+    /// write, [`Self::landed`] waits, or undoes it. The caller has waited since `arrival`, of which
+    /// `spent` is the stages then.
+    pub fn try_landed(
+        &self,
+        landing: &Landing,
+        arrival: Nanos,
+        spent: &mut Stages,
+    ) -> Option<Stored> {
         let [Landed { kept: Some(kept), value: Some(_), .. }] = &landing.members[..] else {
             return None;
         };
-        let (result, spent) = match outcome(&kept.at.pages, arrival) {
+        let result = match outcome(&kept.at.pages, arrival, spent) {
             None if Sabotage::AnswerBeforeData.is_on() => {
-                let mut spent = Stages::default();
+                *spent = Stages::default();
                 spent.add(Stage::Batch, clock::now() - arrival);
-                (Ok(()), spent)
+                Ok(())
             }
             outcome => outcome?,
         };
-        result.is_ok().then_some(Durable { stored: landing.stored, spent })
+        result.is_ok().then_some(landing.stored)
     }
 
     /// Waits until a write is durable, in the mode that [`Ack`] names, and says whether it took the

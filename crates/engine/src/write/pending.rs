@@ -107,13 +107,14 @@ pub(crate) async fn durable(pages: &[Arc<Pending>]) -> Result<(), media::Error> 
     for page in pages {
         page.wait().await;
     }
-    let (result, spent) = outcome(pages, arrival).expect("all of them are over");
+    let mut spent = Stages::default();
+    let result = outcome(pages, arrival, &mut spent).expect("all of them are over");
     clock::account(&spent);
     result
 }
 
-/// Returns how the programs of `pages` ended, and the stages of the time since `arrival`. `None`
-/// while one of them is not over.
+/// Returns how the programs of `pages` ended. `None` while one of them is not over. Else `spent` is
+/// the stages of the time since `arrival`.
 ///
 /// The program of the page that landed last counts by its stages, if it began after `arrival`; all
 /// other time counts as batching. If another reactor, with a clock of its own, programs one
@@ -121,21 +122,24 @@ pub(crate) async fn durable(pages: &[Arc<Pending>]) -> Result<(), media::Error> 
 pub(crate) fn outcome(
     pages: &[Arc<Pending>],
     arrival: Nanos,
-) -> Option<(Result<(), media::Error>, Stages)> {
+    spent: &mut Stages,
+) -> Option<Result<(), media::Error>> {
     let (here, now) = clock::reactor_and_time();
     let (mut last, mut result, mut is_by_one_clock) = (Nanos(0), Ok(()), true);
-    let mut spent = Stages::default();
+    *spent = Stages::default();
     for page in pages {
         let state = page.state();
         let landed = state.landed.as_ref()?;
         result = result.and(landed.result);
         is_by_one_clock &= state.home == Some(here);
         if is_by_one_clock && last <= landed.at {
+            if last != Nanos(0) {
+                *spent = Stages::default();
+            }
             last = landed.at;
-            spent = Stages::default();
             match &landed.stages {
                 _ if state.closed_at < arrival => {}
-                Some(stages) => spent = *stages,
+                Some(stages) => *spent = *stages,
                 None => spent.add(Stage::Array, landed.at - state.closed_at),
             }
         }
@@ -144,10 +148,10 @@ pub(crate) fn outcome(
     if is_by_one_clock {
         spent.add(Stage::Batch, all - spent.total());
     } else {
-        spent = Stages::default();
+        *spent = Stages::default();
         spent.add(Stage::Array, all);
     }
-    Some((result, spent))
+    Some(result)
 }
 
 /// A batch of which some page has not landed.

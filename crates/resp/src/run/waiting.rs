@@ -9,7 +9,7 @@ use crate::reply::Reply;
 use crate::staged_values::StagedValues;
 use crate::watcher::since;
 use base::Nanos;
-use clock::LocalFuture;
+use clock::{LocalFuture, Stages};
 use engine::{KeySpaceId, Landing};
 use std::sync::Arc;
 
@@ -70,8 +70,8 @@ impl Caller {
         let mut landed = Vec::with_capacity(landing.len());
         for (index, step, landing) in landing.into_iter().rev() {
             let store = self.door.store();
-            let stored = match store.try_landed(&landing, clock::now()) {
-                Some(durable) => Ok(durable.stored),
+            let stored = match store.try_landed(&landing, clock::now(), &mut Stages::default()) {
+                Some(stored) => Ok(stored),
                 None => store.landed(landing).await,
             };
             landed.push((index, step, stored));
