@@ -9,11 +9,14 @@ pub(crate) const LONG: &str = "::long::";
 
 const SEEDS_DEFAULT: u64 = 5_000;
 
-/// Tests with threads of their own. Those of long polls measure time, which the sanitizer takes.
-const RACED: [&str; 3] = [
+/// Tests with threads of their own, and those of programs that serve a drive with several cores.
+/// Tests of long polls measure time, which the sanitizer takes.
+const RACED: [&str; 4] = [
     "-p kvasir-reactor --test integration -- --skip long_polls",
     "-p kvasir-sim --test integration threads",
     "-p kvasir-node --test integration shared_drive",
+    "-p kvasir-cli --test black_box -- killed::acknowledged reactors_on_threads \
+     a_served_drive_is_whole hosts_of_nvme_and_clients_of_redis",
 ];
 
 /// Parses the number of seeds in `flags`. The error is a sentence for the user.
@@ -58,6 +61,9 @@ fn race(root: &Path, tally: &mut Tally) -> Result<()> {
         Cargo::new(root, &format!("test -Zbuild-std {target} {tests}"))
             .env("RUSTC_BOOTSTRAP", "1")
             .env("RUSTFLAGS", "-Zsanitizer=thread")
+            // A server that a test kills reports a race only if it ends there.
+            .env("TSAN_OPTIONS", "halt_on_error=1")
+            .env("KVASIR_KILL_CORES", "4")
             .test(tally)?;
     }
     Ok(())
