@@ -26,7 +26,7 @@ pub(crate) struct Load {
     pub(crate) is_on_blocks: bool,
 }
 
-fn key(number: u64) -> Key {
+pub(crate) fn key(number: u64) -> Key {
     Key::new(&number.to_le_bytes()).expect("eight bytes are a key")
 }
 
@@ -82,7 +82,7 @@ impl Load {
 }
 
 /// Stores a value, and waits only for what has to be waited for before it is in the log.
-async fn put(store: &Arc<Store>, key: &Key, value: &Buf) {
+pub(crate) async fn put(store: &Arc<Store>, key: &Key, value: &Buf) {
     let hashed = HashedKey::new(key);
     match store.begin_put(SPACE, hashed, value, Write::default(), store.announce()) {
         Begun::Done(stored) => drop(stored.expect("there is room")),

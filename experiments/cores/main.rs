@@ -1,15 +1,18 @@
 //! Measures what several reactors give: stores and gets of 64 bytes in memory, and of 64 bytes and
 //! of 8 KiB on a drive whose blocks are memory. Each reactor executes a load of its own, without
-//! sockets, on one store. One reactor and several alternate.
+//! sockets, on one store. One reactor and several alternate. Then it opens a drive on a file of 8
+//! GiB in the folder for temporary files, by one reactor and by several, and compares with fio.
 //!
 //! `cargo run --profile dist -p experiments --bin cores -- [REACTORS] [ROUNDS] [TEXT]`, alone. With
 //! TEXT it runs only loads whose name contains it, as in `cores 2 5 drive`.
 
 mod load;
+mod opening;
 mod team;
 
 use experiments::median;
 use load::{Kind, Load};
+use opening::Crashed;
 use std::process::ExitCode;
 use workload::Distribution;
 
@@ -45,23 +48,35 @@ fn main() -> ExitCode {
         }
     }
     println!("thousands of operations a second, medians of {rounds} rounds:");
-    println!("{:<34} {:>10} {:>12} {:>6}", "", "1 reactor", "", "ratio");
+    println!("{:<44} {:>10} {:>12} {:>6}", "", "1 reactor", "", "ratio");
     loads.retain(|load| load.name().contains(&text));
     for load in loads {
-        let (mut one, mut several, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..rounds {
-            let (alone, together) = (team::rate(load, 1), team::rate(load, reactors));
-            one.push(alone);
-            several.push(together);
-            ratios.push(together / alone);
+        compare(&load.name(), [1, reactors], rounds, |reactors| team::rate(load, reactors));
+    }
+    if Crashed::name().contains(&text) {
+        let crashed = Crashed::new();
+        compare(&Crashed::name(), [1, reactors], rounds, |reactors| crashed.rate(reactors));
+        if let Err(sentence) = crashed.print_reads() {
+            eprintln!("cores: {sentence}");
+            return ExitCode::FAILURE;
         }
-        println!(
-            "{:<34} {:>10.0} {:>12} {:>6.2}",
-            load.name(),
-            median(&mut one),
-            format!("{reactors}: {:.0}", median(&mut several)),
-            median(&mut ratios)
-        );
     }
     ExitCode::SUCCESS
+}
+
+/// Alternates between two numbers of reactors, and prints a line.
+fn compare(name: &str, reactors: [usize; 2], rounds: usize, rate: impl Fn(usize) -> f64) {
+    let (mut few, mut many, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        let rates = reactors.map(&rate);
+        few.push(rates[0]);
+        many.push(rates[1]);
+        ratios.push(rates[1] / rates[0]);
+    }
+    println!(
+        "{name:<44} {:>10.0} {:>12} {:>6.2}",
+        median(&mut few),
+        format!("{}: {:.0}", reactors[1], median(&mut many)),
+        median(&mut ratios)
+    );
 }
