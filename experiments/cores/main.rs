@@ -48,14 +48,20 @@ fn main() -> ExitCode {
         }
     }
     println!("thousands of operations a second, medians of {rounds} rounds:");
-    println!("{:<44} {:>10} {:>12} {:>6}", "", "1 reactor", "", "ratio");
+    println!("{:<44} {:>10} {:>12} {:>6} {:>6}", "", "1 reactor", "", "ratio", "apart");
     loads.retain(|load| load.name().contains(&text));
     for load in loads {
-        compare(&load.name(), [1, reactors], rounds, |reactors| team::rate(load, reactors));
+        compare(&load.name(), reactors, rounds, || {
+            let [one, several] = [1, reactors].map(|reactors| team::rate(load, reactors));
+            (one, several, Some(team::rate_apart(load, reactors)))
+        });
     }
     if Crashed::name().contains(&text) {
         let crashed = Crashed::new();
-        compare(&Crashed::name(), [1, reactors], rounds, |reactors| crashed.rate(reactors));
+        compare(&Crashed::name(), reactors, rounds, || {
+            let [one, several] = [1, reactors].map(|reactors| crashed.rate(reactors));
+            (one, several, None)
+        });
         if let Err(sentence) = crashed.print_reads() {
             eprintln!("cores: {sentence}");
             return ExitCode::FAILURE;
@@ -64,19 +70,24 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Alternates between two numbers of reactors, and prints a line.
-fn compare(name: &str, reactors: [usize; 2], rounds: usize, rate: impl Fn(usize) -> f64) {
-    let (mut few, mut many, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..rounds {
-        let rates = reactors.map(&rate);
-        few.push(rates[0]);
-        many.push(rates[1]);
-        ratios.push(rates[1] / rates[0]);
+/// The rates of a round: of one reactor, of several, and of several that share nothing.
+type Round = (f64, f64, Option<f64>);
+
+/// Measures some rounds, and prints a line.
+fn compare(name: &str, reactors: usize, rounds: usize, round: impl Fn() -> Round) {
+    let (mut alone, mut together) = (Vec::new(), Vec::new());
+    let (mut ratios, mut apart) = (Vec::new(), Vec::new());
+    for (one, several, sharing_nothing) in (0..rounds).map(|_| round()) {
+        alone.push(one);
+        together.push(several);
+        ratios.push(several / one);
+        apart.extend(sharing_nothing.map(|rate| rate / one));
     }
+    let apart = if apart.is_empty() { String::new() } else { format!("{:.2}", median(&mut apart)) };
     println!(
-        "{name:<44} {:>10.0} {:>12} {:>6.2}",
-        median(&mut few),
-        format!("{}: {:.0}", reactors[1], median(&mut many)),
+        "{name:<44} {:>10.0} {:>12} {:>6.2} {apart:>6}",
+        median(&mut alone),
+        format!("{reactors}: {:.0}", median(&mut together)),
         median(&mut ratios)
     );
 }

@@ -22,8 +22,8 @@ const DRIVE_BYTES: u64 = 1 << 30;
 struct Team {
     load: Load,
     reactors: usize,
-    /// All begin together.
-    start: Barrier,
+    /// All begin together, those of other stores too.
+    start: Arc<Barrier>,
     /// Tasks that have work left.
     left: AtomicUsize,
 }
@@ -68,14 +68,31 @@ async fn fill(blocks: &MemoryBlocks) {
     }
 }
 
-/// Thousands of operations a second that so many reactors do together.
-#[expect(clippy::cast_precision_loss, reason = "for a report")]
+/// Thousands of operations a second that so many reactors do together, on one store.
 pub(crate) fn rate(load: Load, reactors: usize) -> f64 {
+    rate_from(load, reactors, Arc::new(Barrier::new(reactors)))
+}
+
+/// As [`rate`], of reactors that share nothing: each has a store of its own, with all keys, and
+/// executes its share of the operations. More is not to be had from the machine.
+pub(crate) fn rate_apart(load: Load, reactors: usize) -> f64 {
+    let start = Arc::new(Barrier::new(reactors));
+    let load = Load { operations: load.operations / reactors as u64, ..load };
+    let threads = (0..reactors).map(|_| {
+        let start = start.clone();
+        std::thread::spawn(move || rate_from(load, 1, start))
+    });
+    let threads: Vec<_> = threads.collect();
+    threads.into_iter().map(|thread| thread.join().expect("it does not panic")).sum()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for a report")]
+fn rate_from(load: Load, reactors: usize, start: Arc<Barrier>) -> f64 {
     let tasks = if load.is_on_blocks { TASKS } else { 1 };
     let team = Arc::new(Team {
         load,
         reactors,
-        start: Barrier::new(reactors),
+        start,
         left: AtomicUsize::new(reactors * usize::try_from(tasks).expect("a few")),
     });
     let remotes: Vec<Remote> =
