@@ -189,20 +189,19 @@ impl Store {
         key: HashedKey<'_>,
         attempt: impl AsyncFn() -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let (mut is_final, mut is_undone) = (false, false);
+        let (mut watched, mut is_undone) = (None, false);
         loop {
             match attempt().await {
                 // The writer may have undone the record before this task resumed: so the error is
-                // returned if no record could be undone since before the attempt.
+                // returned if there was no decision since before the attempt.
                 Err(error) if error.is_of_writing() => {
                     let seen = self.log.watch_decisions();
                     if self.log.pins.has_any_revocable() {
                         self.log.decision_after(seen).await;
-                    } else if is_final {
+                    } else if watched == Some(seen) {
                         return Err(error);
-                    } else {
-                        is_final = true;
                     }
+                    watched = Some(seen);
                 }
                 Err(Error::Unrecovered) if !is_undone && self.undoes() => {
                     is_undone = Box::pin(self.is_undone(table, key)).await;
