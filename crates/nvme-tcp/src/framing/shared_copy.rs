@@ -16,8 +16,9 @@ pub(super) struct SharedCopy {
 
 impl SharedCopy {
     /// The longest data that share a copy. The engine copies values of this length into a page at
-    /// once, so they keep the copy for a short time.
-    pub(super) const DATA_BYTES_MAX: usize = 512;
+    /// once, so they keep the copy for a short time. A logical block is longer: a device may keep
+    /// it where it is.
+    pub(super) const DATA_BYTES_MAX: usize = 511;
 
     /// Returns the data at `range` of staging, if others may follow them there: what has come ends
     /// at `end`.
