@@ -2,7 +2,7 @@ use crate::load::Load;
 use base::{Buf, Nanos};
 use clock::{Class, Stage};
 use drive::{Durability, Format};
-use engine::Store;
+use engine::{Store, WorkPool};
 use media::{Blocks, BlocksShape, MemoryBlocks, Segments};
 use node::{DiskDrive, DiskOptions, MemoryDrive, MemoryKind};
 use reactor::{Peer, Reactor, Remote, peers};
@@ -26,6 +26,8 @@ struct Team {
     start: Arc<Barrier>,
     /// Tasks that have work left.
     left: AtomicUsize,
+    /// Cleans by all reactors, as in a server.
+    pool: Arc<WorkPool>,
 }
 
 /// The store, and what must outlive it.
@@ -35,10 +37,11 @@ enum Held {
 }
 
 impl Held {
-    async fn open(load: &Load, reactors: usize) -> Self {
-        let reactors = u32::try_from(reactors).expect("a few");
-        if !load.is_on_blocks {
-            let drive = MemoryDrive::format(MemoryKind::Kv, MEMORY_BYTES, reactors, 1).await;
+    async fn open(team: &Team) -> Self {
+        let (pool, reactors) = (team.pool.clone(), u32::try_from(team.reactors).expect("a few"));
+        if !team.load.is_on_blocks {
+            let (kind, bytes) = (MemoryKind::Kv, MEMORY_BYTES);
+            let drive = MemoryDrive::format_among(pool, kind, bytes, reactors, 1).await;
             return Self::Memory(drive.expect("it has some extents"));
         }
         let blocks = DRIVE_BYTES / u64::from(BLOCK_BYTES);
@@ -49,7 +52,8 @@ impl Held {
         DiskDrive::format(blocks.clone(), format).await.expect("the blocks are many enough");
         let durability = Durability::Capacitor;
         let options = DiskOptions { durability, reactors, ..DiskOptions::default() };
-        Self::Drive(DiskDrive::open(blocks, options).await.expect("the drive is new"))
+        let drive = DiskDrive::open_among(pool, blocks, options).await;
+        Self::Drive(drive.expect("the drive is new"))
     }
 
     fn store(&self) -> &Arc<Store> {
@@ -94,6 +98,7 @@ fn rate_from(load: Load, reactors: usize, start: Arc<Barrier>) -> f64 {
         reactors,
         start,
         left: AtomicUsize::new(reactors * usize::try_from(tasks).expect("a few")),
+        pool: Arc::default(),
     });
     let remotes: Vec<Remote> =
         (0..reactors).map(|_| Remote::new().expect("a file descriptor is free")).collect();
@@ -116,7 +121,7 @@ fn rate_from(load: Load, reactors: usize, start: Arc<Barrier>) -> f64 {
 }
 
 async fn lead(senders: Vec<Sender<Arc<Store>>>, team: &Arc<Team>, tasks: u64) -> f64 {
-    let held = Held::open(&team.load, team.reactors).await;
+    let held = Held::open(team).await;
     team.load.fill(held.store()).await;
     for sender in senders {
         sender.send(held.store().clone()).expect("the thread is there");
@@ -136,7 +141,12 @@ fn help(peer: Peer, remote: &Remote, store: &Receiver<Arc<Store>>, team: &Arc<Te
     let seed = u64::from(peer.number());
     let mut reactor = Reactor::among(peer, None);
     team.start.wait();
-    reactor.serve(remote, work(&store, team, tasks, seed)).expect("the kernel has io_uring");
+    let all = async {
+        let worker = team.pool.join();
+        work(&store, team, tasks, seed).await;
+        worker.leave().await;
+    };
+    reactor.serve(remote, all).expect("the kernel has io_uring");
 }
 
 /// Does the share of a reactor, and waits until all have done theirs.
