@@ -233,7 +233,7 @@ impl DiskDrive {
         self.store.end_cleaning().await;
         match self.store.checkpoint().await {
             // Without a checkpoint the next open replays the log.
-            Ok(_) | Err(engine::Error::CapacityExceeded) => {}
+            Ok(_) | Err(engine::Error::CapacityExceeded | engine::Error::ReactorEnded) => {}
             Err(error) => return Err(error.into()),
         }
         self.store.flush().await?;
