@@ -119,7 +119,7 @@ impl Store {
             let store = self.clone();
             move || async move { store.check_chunk(chunk).await }
         });
-        // Pages that no reactor has checked are read again, by the others.
+        // If a reactor ends, all these pages are read again.
         let checked = self.pool.run(Stage::Gc, pieces.collect()).await.unwrap_or_default();
         let mut bytes = 0;
         for (Chunk { extent, label, .. }, checked) in chunks.iter().zip(checked) {

@@ -202,7 +202,15 @@ impl HashIndex {
             move || saving.save(share)
         });
         let (mut root, mut saved) = (Root::default(), Saved::default());
-        for part in pool.run(Stage::Index, pieces.collect()).await? {
+        let mut parts = pool.run(Stage::Index, pieces.collect()).await?;
+        // One that failed made the others give way: what it met is the error.
+        let cause = |part: &Result<Part, Error>| {
+            part.as_ref().is_err_and(|error| *error != Error::CapacityExceeded)
+        };
+        if let Some(at) = parts.iter().position(cause) {
+            parts.swap(0, at);
+        }
+        for part in parts {
             let part = part?;
             root.runs.extend(part.root.runs);
             root.pages.extend(part.root.pages);
