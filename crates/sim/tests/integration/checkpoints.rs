@@ -1,25 +1,23 @@
 //! Checkpoints that several reactors write together, while others store.
 
-use base::{Buf, Key, Nanos};
+use crate::drives_of_peers::{BEFORE_EXTENTS, BLOCK_BYTES, formatted, key, options, peers};
+use base::{Buf, Nanos};
 use clock::Stage;
-use drive::{Durability, Format};
-use engine::{Checkpointed, How, KeySpaceId, Live, Store, WorkPool, Write};
-use media::{BlocksShape, Stream};
-use node::{DiskDrive, DiskOptions};
-use reactor::{PeerGroup, Places, Reactor};
-use sim::{DiskConditions, DiskFaults, Left, SimDisk};
+use drive::Durability;
+use engine::{Checkpointed, How, KeySpaceId, Live, Store, Write};
+use media::Stream;
+use node::DiskDrive;
+use reactor::{Places, Reactor};
+use sim::{DiskFaults, Left, SimDisk};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+const DURABILITY: Durability = Durability::Group;
 const SPACE: KeySpaceId = KeySpaceId(1);
 const EXTENT_BYTES: u64 = 128 << 10;
-const FORMAT: Format = Format { id: [1; 16], secret: [2; 16], extent_bytes: Some(EXTENT_BYTES) };
-const BLOCK_BYTES: u32 = 4_096;
 const EXTENTS: u64 = 50;
-/// Bytes before the first extent.
-const BEFORE_EXTENTS: u64 = 12 << 10;
 
 /// Keys that are stored before the checkpoint, and those that are changed while it is written.
 const KEYS: u64 = 1_500;
@@ -27,20 +25,6 @@ const CHANGED: u64 = 200;
 
 /// The last versions of values that were answered.
 type Model = Rc<RefCell<BTreeMap<u64, u64>>>;
-
-fn options(reactors: usize) -> DiskOptions {
-    DiskOptions {
-        durability: Durability::Group,
-        scrub_rate: 0,
-        cache_bytes: 0,
-        reactors: u32::try_from(reactors).expect("a few"),
-        ..DiskOptions::default()
-    }
-}
-
-fn key(number: u64) -> Key {
-    Key::new(format!("key {number}").as_bytes()).expect("it is short")
-}
 
 fn value(version: u64) -> Buf {
     Buf::copy_from(&version.to_le_bytes().repeat(1 + usize::try_from(version % 20).expect("few")))
@@ -65,15 +49,6 @@ async fn found(store: &Arc<Store>) -> BTreeMap<u64, Option<u64>> {
         found.insert(number, version.filter(|version| value(*version).bytes() == Some(bytes)));
     }
     found
-}
-
-fn formatted(seed: u64) -> Arc<SimDisk> {
-    let blocks = (BEFORE_EXTENTS + EXTENTS * EXTENT_BYTES) / u64::from(BLOCK_BYTES);
-    let shape = BlocksShape { block_bytes: BLOCK_BYTES, blocks, parallelism: 4 };
-    let disk = Arc::new(SimDisk::new(shape, DiskConditions::new(BLOCK_BYTES), seed));
-    let blocks = disk.clone();
-    Reactor::new(None).run(async { DiskDrive::format(blocks, FORMAT).await.expect("it is whole") });
-    disk
 }
 
 /// Overwrites and adds keys in each reactor, in no order of their hashes.
@@ -103,21 +78,16 @@ struct Used {
 /// Writes a checkpoint by so many reactors, while each changes keys. The power is lost as the
 /// change of the disk of this number begins; else all changes have been made when this returns.
 fn checkpoint_among(reactors: usize, seed: u64, cut_after: Option<u64>) -> Used {
-    let (disk, model) = (formatted(seed), Model::default());
-    let mut group = PeerGroup::new(reactors, seed, Some(seed));
-    group.preempt_often(4, 8);
-    let pool = Arc::<WorkPool>::default();
-    for place in 1..reactors {
-        let pool = pool.clone();
-        group.places().spawn(place, async move { drop(pool.join()) });
-    }
+    let (disk, model) = (formatted(EXTENTS, EXTENT_BYTES, seed), Model::default());
+    let (mut group, pool) = peers(reactors, seed);
     let (used, places, done) = (disk.clone(), group.places(), Rc::new(Cell::new(None)));
     let (answered, ended) = (model.clone(), done.clone());
     let pages = Rc::new(RefCell::new(vec![0; reactors]));
     let written = pages.clone();
     group.run(async {
         clock::spawn(async move {
-            let opened = DiskDrive::open_among(pool, used.clone(), options(reactors)).await;
+            let opened =
+                DiskDrive::open_among(pool, used.clone(), options(DURABILITY, reactors)).await;
             let drive = opened.expect("it is whole");
             let store = drive.store();
             for number in 0..KEYS {
@@ -158,7 +128,8 @@ type Opened = (How, Live, u64, BTreeMap<u64, Option<u64>>);
 
 fn open(disk: SimDisk) -> (Opened, Vec<u64>) {
     Reactor::new(None).run(async {
-        let drive = DiskDrive::open(Arc::new(disk), options(1)).await.expect("it is a drive");
+        let drive = DiskDrive::open(Arc::new(disk), options(DURABILITY, 1)).await;
+        let drive = drive.expect("it is a drive");
         let (store, usage) = (drive.store(), drive.usage());
         let tables = store.extent_facts().into_iter();
         let tables = tables.filter(|extent| extent.label.stream == Stream::Index);

@@ -4,6 +4,7 @@ mod checkpoints;
 mod determinism;
 mod disk_store;
 mod drive;
+mod drives_of_peers;
 mod model;
 mod opening;
 mod scenarios;

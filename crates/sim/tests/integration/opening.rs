@@ -1,24 +1,18 @@
 //! A drive on a disk that several reactors open together.
 
-use base::{Buf, Key, Rng};
-use drive::{Durability, Format};
+use crate::drives_of_peers::{formatted, key, options, peers};
+use base::{Buf, Rng};
+use drive::Durability;
 use engine::{Error, How, KeySpaceId, Live, Recovery, Write};
-use media::{BlocksShape, ExtentId};
-use node::{DiskDrive, DiskOptions};
-use reactor::{PeerGroup, Reactor};
-use sim::{DiskConditions, DiskFaults, SimDisk};
+use media::ExtentId;
+use node::DiskDrive;
+use reactor::Reactor;
+use sim::{DiskFaults, SimDisk};
 use std::sync::Arc;
 
 const SPACE: KeySpaceId = KeySpaceId(1);
-const FORMAT: Format = Format { id: [1; 16], secret: [2; 16], extent_bytes: Some(128 << 10) };
-const OPTIONS: DiskOptions = DiskOptions {
-    durability: Durability::Capacitor,
-    checkpoint_bytes: node::CHECKPOINT_BYTES,
-    scrub_rate: 0,
-    cache_bytes: 0,
-    reactors: 1,
-};
-
+const DURABILITY: Durability = Durability::Capacitor;
+const EXTENT_BYTES: u64 = 128 << 10;
 const EXTENTS: u64 = 50;
 const KEYS: u64 = 2_000;
 const CHANGES: u64 = 6_000;
@@ -35,20 +29,13 @@ struct Opened {
     values: Vec<Result<Vec<u8>, Error>>,
 }
 
-fn key(number: u64) -> Key {
-    Key::new(format!("key {number}").as_bytes()).expect("it is short")
-}
-
 /// Returns a disk whose drive was changed at random and not closed, with a checkpoint after so
 /// many changes.
 fn used_disk(seed: u64, checkpoint_after: u64) -> Arc<SimDisk> {
-    let shape =
-        BlocksShape { block_bytes: 4_096, blocks: EXTENTS * (128 << 10) / 4_096, parallelism: 4 };
-    let disk = Arc::new(SimDisk::new(shape, DiskConditions::new(4_096), seed));
+    let disk = formatted(EXTENTS, EXTENT_BYTES, seed);
     let used = disk.clone();
     Reactor::new(None).run(async move {
-        DiskDrive::format(used.clone(), FORMAT).await.expect("nothing fails");
-        let drive = DiskDrive::open(used, OPTIONS).await.expect("it is new");
+        let drive = DiskDrive::open(used, options(DURABILITY, 1)).await.expect("it is new");
         let (store, mut rng) = (drive.store(), Rng::new(seed));
         for change in 0..CHANGES {
             if change == checkpoint_after {
@@ -74,16 +61,9 @@ fn used_disk(seed: u64, checkpoint_after: u64) -> Arc<SimDisk> {
 /// records that each reactor entered.
 fn open(disk: &SimDisk, reactors: usize, seed: u64) -> (Opened, Vec<u64>) {
     let disk = Arc::new(disk.killed(DiskFaults::default(), 1));
-    let mut group = PeerGroup::new(reactors, seed, Some(seed));
-    group.preempt_often(4, 8);
-    let pool = Arc::<engine::WorkPool>::default();
-    for place in 1..reactors {
-        let pool = pool.clone();
-        group.places().spawn(place, async move { drop(pool.join()) });
-    }
+    let (mut group, pool) = peers(reactors, seed);
     group.run(async move {
-        let users = u32::try_from(reactors).expect("a few");
-        let options = DiskOptions { reactors: users, ..OPTIONS };
+        let options = options(DURABILITY, reactors);
         let drive = DiskDrive::open_among(pool, disk, options).await.expect("it is whole");
         let Recovery { how, extents, replayed_extents, summaries, records, lost_pages, .. } =
             drive.recovery();

@@ -1,25 +1,23 @@
 //! Scrubbing by several reactors.
 
-use base::{Buf, Key, Nanos, Rng};
+use crate::drives_of_peers::{BEFORE_EXTENTS, BLOCK_BYTES, formatted, key, options, peers};
+use base::{Buf, Nanos, Rng};
 use clock::Stage;
-use drive::{Durability, Format};
-use engine::{KeySpaceId, WorkPool, Write};
-use media::BlocksShape;
-use node::{DiskDrive, DiskOptions};
-use reactor::{PeerGroup, Reactor};
-use sim::{DiskConditions, DiskFaults, SimDisk};
+use drive::Durability;
+use engine::{KeySpaceId, Write};
+use node::DiskDrive;
+use reactor::Reactor;
+use sim::{DiskFaults, SimDisk};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::num::NonZero;
 use std::rc::Rc;
 use std::sync::Arc;
 
+const DURABILITY: Durability = Durability::Capacitor;
 const SPACE: KeySpaceId = KeySpaceId(1);
 const EXTENT_BYTES: u64 = 2 << 20;
-const FORMAT: Format = Format { id: [1; 16], secret: [2; 16], extent_bytes: Some(EXTENT_BYTES) };
-const BLOCK_BYTES: u32 = 4_096;
 const EXTENTS: u64 = 24;
-const BEFORE_EXTENTS: u64 = 12 << 10;
 const RATE: u64 = 8 << 20;
 /// The most that is read of an extent at a time, and some pages.
 const READ_BYTES: u64 = (1 << 20) + (64 << 10);
@@ -27,32 +25,19 @@ const STEP: Nanos = Nanos::from_millis(10);
 
 type Told = Rc<RefCell<BTreeSet<String>>>;
 
-fn options(reactors: usize) -> DiskOptions {
-    DiskOptions {
-        durability: Durability::Capacitor,
-        scrub_rate: 0,
-        cache_bytes: 0,
-        reactors: u32::try_from(reactors).expect("a few"),
-        ..DiskOptions::default()
-    }
-}
-
 /// A disk with values in most extents, of which some blocks cannot be read.
 fn damaged(seed: u64) -> SimDisk {
-    let blocks = (BEFORE_EXTENTS + EXTENTS * EXTENT_BYTES) / u64::from(BLOCK_BYTES);
-    let shape = BlocksShape { block_bytes: BLOCK_BYTES, blocks, parallelism: 4 };
-    let disk = Arc::new(SimDisk::new(shape, DiskConditions::new(BLOCK_BYTES), seed));
+    let disk = formatted(EXTENTS, EXTENT_BYTES, seed);
     let used = disk.clone();
     let mut rng = Rng::new(seed);
     let all = Reactor::new(None).run(async {
-        DiskDrive::format(used.clone(), FORMAT).await.expect("it is large enough");
-        let drive = DiskDrive::open(used, options(1)).await.expect("it is whole");
+        let drive = DiskDrive::open(used, options(DURABILITY, 1)).await.expect("it is whole");
         let store = drive.store();
         for number in 0..900 {
-            let key = Key::new(format!("key {number}").as_bytes()).expect("it is short");
             let len = usize::try_from(1 + rng.below(40_000)).expect("it is short");
             let value = Buf::copy_from(&vec![7; len]);
-            let stored = store.put(SPACE, &key, &value, Write::default(), store.announce()).await;
+            let stored =
+                store.put(SPACE, &key(number), &value, Write::default(), store.announce()).await;
             stored.expect("there is room");
         }
         drive.close().await.expect("nothing fails");
@@ -80,17 +65,11 @@ fn scrubbing<W: Future<Output = ()>>(
     let disk = Arc::new(
         disk.killed(DiskFaults { unreadable: disk.unreadable(), ..DiskFaults::default() }, 1),
     );
-    let mut group = PeerGroup::new(reactors, seed, Some(seed));
-    group.preempt_often(4, 8);
-    let pool = Arc::<WorkPool>::default();
-    for place in 1..reactors {
-        let pool = pool.clone();
-        group.places().spawn(place, async move { drop(pool.join()) });
-    }
+    let (mut group, pool) = peers(reactors, seed);
     let told = Told::default();
     let (tell, used) = (told.clone(), disk.clone());
     group.run(async move {
-        let opened = DiskDrive::open_among(pool, used, options(reactors)).await;
+        let opened = DiskDrive::open_among(pool, used, options(DURABILITY, reactors)).await;
         let drive = Rc::new(opened.expect("it is a drive"));
         // The cleaner would move what is on damaged pages.
         drive.store().end_cleaning().await;
