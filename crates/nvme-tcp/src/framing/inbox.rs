@@ -220,12 +220,13 @@ impl Inbox {
     /// Copies the data at `range` out of staging.
     #[inline]
     fn copy(&mut self, range: Range<usize>) -> Buf {
-        self.counters.count_copy(range.len());
         if range.len() <= SharedCopy::DATA_BYTES_MAX
-            && let Some(data) = self.shared.data(&self.staging, range.clone(), self.end)
+            && let Some(data) =
+                self.shared.data(&self.staging, range.clone(), self.end, &self.counters)
         {
             return data;
         }
+        self.counters.count_copy(range.len());
         let data = &self.staging[range];
         if !data.len().is_multiple_of(BUF_ALIGN) {
             return Buf::copy_from(data);

@@ -1,3 +1,4 @@
+use super::Counters;
 use base::Buf;
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,9 +22,15 @@ impl SharedCopy {
     pub(super) const DATA_BYTES_MAX: usize = 511;
 
     /// Returns the data at `range` of staging, if others may follow them there: what has come ends
-    /// at `end`.
+    /// at `end`. Counts the copy when it makes one.
     #[inline]
-    pub(super) fn data(&mut self, staging: &[u8], range: Range<usize>, end: usize) -> Option<Buf> {
+    pub(super) fn data(
+        &mut self,
+        staging: &[u8],
+        range: Range<usize>,
+        end: usize,
+        counters: &Counters,
+    ) -> Option<Buf> {
         if self.bytes.is_none() && range.end == end {
             return None;
         }
@@ -32,7 +39,9 @@ impl SharedCopy {
             Some(bytes) => bytes,
             None => {
                 self.start = range.start;
-                Arc::from(&staging[range.start..end.min(range.start + COPY_BYTES_MAX)])
+                let part = &staging[range.start..end.min(range.start + COPY_BYTES_MAX)];
+                counters.count_copy(part.len());
+                Arc::from(part)
             }
         };
         let data = Buf::part_of(&bytes, range.start - self.start..range.end - self.start);

@@ -314,7 +314,8 @@ fn short_data_of_one_read_are_parts_of_a_copy_that_later_reads_leave() {
             }
             let out = Tape::new(1, usize::MAX);
             while outbox.write(&out) != Ok(Written::All) {}
-            let mut inbox = Inbox::new(Side::Controller, Rc::default());
+            let counters = Rc::new(Counters::default());
+            let mut inbox = Inbox::new(Side::Controller, counters.clone());
             inbox.agree(terms);
             let tape = Tape::of(&out.written(), 5, 9_000);
             let mut all = Vec::new();
@@ -334,6 +335,9 @@ fn short_data_of_one_read_are_parts_of_a_copy_that_later_reads_leave() {
             let shared = all.len() - all.iter().filter(own).count();
             assert_eq!(all.len() as u64, count);
             assert!(if is_shared { shared * 2 > all.len() } else { shared == 0 }, "{shared}");
+            // A copy has the headers between its data too.
+            let data_bytes = count * len as u64;
+            assert_eq!(counters.copied() > data_bytes, is_shared, "{}", counters.copied());
         }
     }
 }
