@@ -49,7 +49,7 @@ pub enum Error {
     /// Each opening has a number, and there are no more of them.
     #[error("it was opened 65,535 times, which is as often as a store can be")]
     OpenedTooOften,
-    /// A reactor has ended that had begun a part of the work.
+    /// A reactor ended within a part of the work.
     #[error("a thread that did a part of this work has ended")]
     ReactorEnded,
     /// The id is kept for the store's own records.

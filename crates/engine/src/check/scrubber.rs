@@ -57,8 +57,8 @@ pub(crate) struct Scrubber(Mutex<Progress>);
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     pub(crate) scrubbed: Scrubbed,
-    /// The extents that were read in part in this pass, and not yet to their ends: their labels,
-    /// and the next pages to read.
+    /// The extents that this pass has begun and not read to their ends: their labels, and the next
+    /// pages to read.
     pub(crate) begun: BTreeMap<ExtentId, (Label, u32)>,
     /// The first extent that this pass has not begun.
     pub(crate) next: u32,

@@ -6,7 +6,7 @@ use media::{Ends, Page, PageId, Stream};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Pages whose memory is kept: those of a long write.
+/// Pages whose memory is kept: those that land together after a write of 1 MiB, of 8 KiB each.
 const EMPTIED_MAX: usize = 128;
 
 /// A page that a disk had queued, and how that ended.

@@ -46,7 +46,8 @@ impl Store {
     /// Writes a checkpoint, from which the store can be opened again.
     ///
     /// [`Error::CapacityExceeded`] when there is no room for it, [`Error::NoCheckpoint`] when the
-    /// index cannot be saved. The checkpoint before, if there is one, stays good then.
+    /// index cannot be saved, [`Error::ReactorEnded`] when a reactor ended within its part. The
+    /// checkpoint before, if there is one, stays good then.
     pub async fn checkpoint(self: &Arc<Self>) -> Result<Checkpointed, Error> {
         if !self.index.can_checkpoint() {
             return Err(Error::NoCheckpoint);

@@ -84,8 +84,8 @@ pub(crate) fn pages_of<'a>(appended: impl Iterator<Item = &'a Appended>) -> Arc<
 
 impl Store {
     /// Returns the end of a write of one value if that has landed. If it has not, or is another
-    /// write, [`Self::landed`] waits, or undoes it. The caller has waited since `arrival`, of which
-    /// `spent` is the stages then.
+    /// write, [`Self::landed`] waits, or undoes it. The caller has waited since `arrival`: if
+    /// the write has landed, `spent` is the stages of that time.
     pub fn try_landed(
         &self,
         landing: &Landing,

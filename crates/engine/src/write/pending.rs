@@ -133,10 +133,8 @@ pub(crate) fn outcome(
         result = result.and(landed.result);
         is_by_one_clock &= state.home == Some(here);
         if is_by_one_clock && last <= landed.at {
-            if last != Nanos(0) {
-                *spent = Stages::default();
-            }
             last = landed.at;
+            *spent = Stages::default();
             match &landed.stages {
                 _ if state.closed_at < arrival => {}
                 Some(stages) => *spent = *stages,
