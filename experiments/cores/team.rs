@@ -78,7 +78,7 @@ pub(crate) fn rate(load: Load, reactors: usize) -> f64 {
 }
 
 /// As [`rate`], of reactors that share nothing: each has a store of its own, with all keys, and
-/// executes its share of the operations. More is not to be had from the machine.
+/// executes its share of the operations. This is the limit of the machine.
 pub(crate) fn rate_apart(load: Load, reactors: usize) -> f64 {
     let start = Arc::new(Barrier::new(reactors));
     let load = Load { operations: load.operations / reactors as u64, ..load };
