@@ -7,4 +7,5 @@ pub(crate) mod count_expiring;
 mod dealing;
 pub(crate) mod expiring;
 pub(crate) mod expiry;
+mod room_queue;
 pub(crate) mod turn;

@@ -155,7 +155,7 @@ impl Log {
 
     /// Returns the number of the writer of this reactor.
     #[inline]
-    fn own_writer(&self) -> usize {
+    pub(crate) fn own_writer(&self) -> usize {
         if self.has_one_writer() { 0 } else { self.owners.own() }
     }
 

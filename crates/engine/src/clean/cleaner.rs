@@ -1,12 +1,12 @@
 //! The state of cleaning, and the tasks that wait for it.
 
+use crate::clean::room_queue::RoomQueue;
 use crate::extent::Extent;
 use crate::format::record::Sequence;
 use base::Rng;
 use clock::{Group, Guard, Lock, Order, Promotion, Rank, Stage, TaskId};
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Waiting stores that are woken at once when space is free. Each wakes the next one after it has
 /// taken its space, so that not all of them search for space at the same time.
@@ -25,8 +25,9 @@ pub(crate) enum Begins {
 #[derive(Debug)]
 pub(crate) struct Cleaner {
     state: Lock<State>,
-    /// Whether a store waits for space: a copy of the state for new stores to read.
-    has_waiters: AtomicBool,
+    /// The writers whose stores wait for space, by bit: a copy of the state for new stores to
+    /// read.
+    awaiting: AtomicU64,
     pub(crate) promotion: Promotion,
 }
 
@@ -37,7 +38,7 @@ pub(crate) struct State {
     /// It was woken since it last began to look for work.
     is_wanted: bool,
     /// Stores that wait for space.
-    pub(crate) waiters: VecDeque<TaskId>,
+    waiters: RoomQueue,
     /// Stores that waited when the cleaner found no space to free, and have not run since.
     refused: Vec<TaskId>,
     /// Stores that wait until expired values are cleaned away. They need capacity, not free
@@ -77,7 +78,7 @@ impl Cleaner {
         let state = State {
             idle: None,
             is_wanted: false,
-            waiters: VecDeque::new(),
+            waiters: RoomQueue::default(),
             refused: Vec::new(),
             expiry_waiters: Vec::new(),
             wants_expired: false,
@@ -87,8 +88,8 @@ impl Cleaner {
             is_ending: false,
             enders: Vec::new(),
         };
-        let has_waiters = AtomicBool::new(false);
-        Self { state: Lock::new(Order::Cleaner, state), has_waiters, promotion: group.promotion() }
+        let state = Lock::new(Order::Cleaner, state);
+        Self { state, awaiting: AtomicU64::new(0), promotion: group.promotion() }
     }
 
     /// `None` while it is at work, or a task waits for it.
@@ -165,11 +166,11 @@ impl Cleaner {
         clock::park(Rank::Free, Stage::Gc).await;
     }
 
-    /// Wakes the first [`TURNS`] stores that wait for space; the others follow one by one.
-    pub(crate) fn release(&self) {
+    /// Wakes the first [`TURNS`] stores of a writer for each of so many free extents; its others
+    /// follow one by one. `open` has the bits of the writers with an open extent.
+    pub(crate) fn release(&self, extents: u32, open: u64) {
         let mut state = self.state();
-        let count = state.waiters.len().min(TURNS);
-        state.waiters.drain(..count).for_each(clock::wake);
+        state.waiters.next(extents, open, TURNS).into_iter().for_each(clock::wake);
         self.note_waiters(&state);
     }
 
@@ -183,39 +184,41 @@ impl Cleaner {
             return false;
         }
         let State { waiters, refused, .. } = &mut *state;
-        refused.extend(waiters.iter());
-        waiters.drain(..).for_each(clock::wake);
+        let all = waiters.take_all();
+        refused.extend(&all);
+        all.into_iter().for_each(clock::wake);
         self.note_waiters(&state);
         true
     }
 
-    /// Returns whether a store waits for space.
+    /// Returns whether a store of `writer` waits for space.
     #[inline]
-    pub(crate) fn has_waiters(&self) -> bool {
-        self.has_waiters.load(Ordering::Relaxed)
+    pub(crate) fn has_waiters(&self, writer: usize) -> bool {
+        self.awaiting.load(Ordering::Relaxed) >> writer & 1 == 1
     }
 
     fn note_waiters(&self, state: &State) {
-        self.has_waiters.store(!state.waiters.is_empty(), Ordering::Relaxed);
+        self.awaiting.store(state.waiters.writers(), Ordering::Relaxed);
     }
 
-    /// Wakes the next store that waits for space.
-    pub(crate) fn release_one(&self) {
+    /// Wakes the next store of `writer` that waits for space.
+    pub(crate) fn release_one(&self, writer: usize) {
         let mut state = self.state();
-        let next = state.waiters.pop_front();
+        let next = state.waiters.next_of(writer);
         self.note_waiters(&state);
         next.into_iter().for_each(clock::wake);
     }
 
-    /// Puts the current task into the queue of stores that wait for space, if it `is_short` of it
-    /// or has to queue behind others. Returns whether it has.
-    pub(crate) fn queue(&self, is_first: bool, is_short: bool) -> bool {
+    /// Puts the current task, a store of `writer`, into the queue of those that wait for space, if
+    /// it `is_short` of it or has to queue behind others: not if it `had_turn`. Returns whether it
+    /// has.
+    pub(crate) fn queue(&self, writer: usize, had_turn: bool, is_short: bool) -> bool {
         let mut state = self.state();
-        if !is_short && (is_first || state.waiters.is_empty()) {
+        let queues_behind = !had_turn && state.waiters.writers() >> writer & 1 == 1;
+        if !is_short && !queues_behind {
             return false;
         }
-        let place = if is_first { 0 } else { state.waiters.len() };
-        state.waiters.insert(place, clock::current());
+        state.waiters.add(writer, clock::current(), had_turn);
         self.note_waiters(&state);
         true
     }

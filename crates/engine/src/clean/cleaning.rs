@@ -103,7 +103,7 @@ impl Store {
             self.cleaner.promotion.want(free <= RESERVED_EXTENTS);
             if free > RESERVED_EXTENTS {
                 self.cleaner.state().round = Round::first(self.log.whole().sequence);
-                self.cleaner.release();
+                self.release_stores(free - RESERVED_EXTENTS);
             }
             let (round, hosts_wait) = self.cleaner.round();
             let continues = match self.choose_victim(free, round, &mut fruitless) {
@@ -123,6 +123,12 @@ impl Store {
                 return;
             }
         }
+    }
+
+    /// Wakes stores that wait for so many free extents.
+    fn release_stores(&self, extents: u32) {
+        let open = self.log.whole().with_open_extents();
+        self.cleaner.release(extents, open);
     }
 
     /// See [`Round::next`].

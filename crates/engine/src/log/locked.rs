@@ -233,6 +233,12 @@ impl<'l> Whole<'l> {
         self.0.writers.iter()
     }
 
+    /// Returns the writers that have an open extent of hosts: the bit of each is set.
+    pub(crate) fn with_open_extents(&self) -> u64 {
+        let has_open = |writer: &Writer| writer.frontiers.of(Stream::Host).is_some();
+        self.writers().map(|writer| u64::from(has_open(writer)) << writer.number).sum()
+    }
+
     /// Returns the closed pages that have not landed, in the order of their numbers.
     pub(crate) fn closed_in_order(&self) -> Vec<(PageNumber, Arc<Pending>)> {
         let closed = self.writers().flat_map(|writer| writer.unlanded.closed());

@@ -182,9 +182,7 @@ impl<'a, 'k> Attempt<'a, 'k> {
             return Ok(Step::Refused(refused, found));
         }
         match self.append(lanes, writing, has_checked_room) {
-            Err(Error::CapacityExceeded) | Ok(Err(NoRoom)) if !writing.is_whole() => {
-                Ok(Step::Wait(Need::Writers))
-            }
+            Err(Error::CapacityExceeded) if !writing.is_whole() => Ok(Step::Wait(Need::Writers)),
             Ok(Ok(())) => Ok(Step::Written(self.finish())),
             Ok(Err(NoRoom)) => Ok(Step::Wait(Need::NewRoom)),
             Err(Error::CapacityExceeded) => Ok(Step::Wait(Need::Expired)),
@@ -200,9 +198,7 @@ impl<'a, 'k> Attempt<'a, 'k> {
                 return Ok(Some(Step::Full(error.into())));
             }
             if let Some(shortage) = self.first_shortage(writing) {
-                let is_own = shortage == Shortage::Extent && !writing.is_whole();
-                let need = if is_own { Need::Writers } else { Need::Room(shortage) };
-                return Ok(Some(Step::Wait(need)));
+                return Ok(Some(Step::Wait(Need::Room(shortage))));
             }
             self.turn = Some(self.store.turn());
         }
@@ -283,12 +279,12 @@ impl<'a, 'k> Attempt<'a, 'k> {
         while let Some(short) = shortage {
             match short {
                 Shortage::Extent => {
-                    let was_there = std::mem::replace(&mut self.announced.has_waited, true);
-                    self.store.cleaner_makes_room(self.set.kind, was_there).await?;
+                    let had_turn = std::mem::replace(&mut self.announced.has_waited, true);
+                    self.reach = self.store.cleaner_makes_room(self.set.kind, had_turn).await?;
                 }
                 Shortage::Buffer => self.wait_for_landing().await,
             }
-            shortage = self.shortage(&mut self.store.log.writing_in(Reach::All));
+            shortage = self.shortage(&mut self.store.log.writing_in(self.reach));
         }
         self.turn = Some(self.store.turn());
         Ok(())
@@ -297,7 +293,7 @@ impl<'a, 'k> Attempt<'a, 'k> {
     /// Waits until a page of the buffer that is full has landed.
     async fn wait_for_landing(&self) {
         {
-            let mut writing = self.store.log.writing_in(Reach::All);
+            let mut writing = self.store.log.writing_in(self.reach);
             if self.shortage(&mut writing) != Some(Shortage::Buffer) {
                 return;
             }

@@ -3,7 +3,7 @@
 use crate::ack::Ack;
 use crate::error::Error;
 use crate::format::record::Kind;
-use crate::log::Whole;
+use crate::log::{Reach, Writing};
 use crate::store::Store;
 use clock::{Rank, Stage};
 
@@ -13,26 +13,27 @@ pub(crate) struct Turn<'a>(&'a Store);
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        if self.0.is_room_awaited() && !self.0.is_short_of_room(Kind::Value) {
-            self.0.cleaner.release_one();
+        let store = self.0;
+        if store.is_room_awaited() && !store.is_short_of_room(Reach::Own, Kind::Value) {
+            store.cleaner.release_one(store.log.own_writer());
         }
     }
 }
 
 impl Store {
-    /// Returns whether a write waits for space.
+    /// Returns whether a write of this reactor's writer waits for space.
     #[inline]
     pub(crate) fn is_room_awaited(&self) -> bool {
-        self.cleaner.has_waiters()
+        self.cleaner.has_waiters(self.log.own_writer())
     }
 
-    /// Returns whether the log has no extent for a record of this kind.
-    fn is_short_of_room(&self, kind: Kind) -> bool {
-        self.lacks_room(&mut self.log.whole(), kind)
+    /// Returns whether these writers have no extent for a record of this kind.
+    fn is_short_of_room(&self, reach: Reach, kind: Kind) -> bool {
+        self.lacks_room(&mut self.log.writing_in(reach), kind)
     }
 
-    fn lacks_room(&self, state: &mut Whole<'_>, kind: Kind) -> bool {
-        self.log.shortage(state.writing(), Ack::Program, kind, 0).is_some()
+    fn lacks_room(&self, writing: &mut Writing<'_>, kind: Kind) -> bool {
+        self.log.shortage(writing, Ack::Program, kind, 0).is_some()
     }
 
     /// Returns a turn for the free space.
@@ -40,27 +41,32 @@ impl Store {
         Turn(self)
     }
 
-    /// Waits for an extent to become free for a record of this kind; an error when cleaning cannot
-    /// free one. With `was_there` the write goes to the front of the queue: it had its turn, and
-    /// other writes had taken the space.
+    /// Waits for an extent to become free for a record of this kind, and returns the writers that
+    /// have room: all together if cleaning cannot free an extent for the own one; an error if they
+    /// have none either. With `had_turn` the write goes to the front of the queue: other writes had
+    /// taken the space.
     pub(crate) async fn cleaner_makes_room(
         &self,
         kind: Kind,
-        was_there: bool,
-    ) -> Result<(), Error> {
+        had_turn: bool,
+    ) -> Result<Reach, Error> {
         let is_queued = {
-            let mut state = self.log.whole();
-            self.cleaner.queue(was_there, self.lacks_room(&mut state, kind))
+            let mut writing = self.log.writing();
+            let is_short = self.lacks_room(&mut writing, kind);
+            self.cleaner.queue(self.log.own_writer(), had_turn, is_short)
         };
         if !is_queued {
-            return Ok(());
+            return Ok(Reach::Own);
         }
         self.cleaner.wake();
         clock::park(Rank::Credit, Stage::Gc).await;
-        if self.cleaner.was_refused() && self.is_short_of_room(kind) {
+        if !self.cleaner.was_refused() {
+            return Ok(Reach::Own);
+        }
+        if self.is_short_of_room(Reach::All, kind) {
             return Err(Error::CapacityExceeded);
         }
-        Ok(())
+        Ok(Reach::All)
     }
 
     /// Waits until the cleaner has cleaned away some expired values; an error when it has none to

@@ -1,14 +1,15 @@
-//! Several reactors clean a victim together.
+//! Several reactors store, and clean a victim together.
 
 use crate::records::medium::Wary;
 use crate::records::rig::{
-    SPACES, beside, check_counts, config, content, found, key, reopen, rest, shape, value,
+    SPACES, beside, check_counts, config, content, format_with, found, key, reopen, rest, shape,
+    store_one, value,
 };
 use base::{Buf, Rng};
 use engine::{Ack, Config, Store, WorkPool, Write};
-use media::Media;
+use media::{Media, Victims};
 use reactor::{PeerGroup, Places};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -86,4 +87,54 @@ fn several_reactors_move_the_records_of_victims_and_all_keys_keep_their_values()
         with_several += u32::from(group.run(clean_together(places, seed)) > 1);
     }
     assert_eq!(with_several, 20, "in so many runs more than one reactor has moved records");
+}
+
+/// Returns a store of two reactors on `medium`, which keeps all headers in memory.
+async fn store_of_two(medium: &Arc<Wary>) -> Arc<Store> {
+    let config = Config {
+        reactors: 2,
+        headers_bytes: 1 << 20,
+        victims: Victims::Greedy,
+        ..config(medium.shape(), Ack::Program)
+    };
+    format_with(medium, config).await
+}
+
+/// Overwrites one key until this ends, and counts the stores that have landed.
+async fn overwrite(store: Arc<Store>, number: u64, count: Rc<Cell<u64>>) {
+    for version in 0..OVERWRITES {
+        let (key, value) = (key(number), value(700, version));
+        let put = store.put(SPACES[0], &key, &value, Write::default(), store.announce());
+        put.await.expect("there is room");
+        count.set(count.get() + 1);
+    }
+}
+
+#[test]
+fn a_reactor_stores_in_its_open_extent_while_stores_of_another_wait_for_space() {
+    let mut group = PeerGroup::new(2, 1, Some(1));
+    let places = group.places();
+    group.run(async move {
+        let medium = Arc::new(Wary::new(shape(1_024, 64)));
+        let store = store_of_two(&medium).await;
+        store_one(&store, SPACES[0], 0, &value(100, 0)).await;
+        medium.hold_reads();
+        let count = Rc::new(Cell::new(0));
+        places.spawn(1, overwrite(store.clone(), 1, count.clone()));
+        rest().await;
+        let before = count.get();
+        assert!((100..OVERWRITES).contains(&before), "no space is left after {before} stores");
+        for version in 1..4 {
+            let stored = beside({
+                let store = store.clone();
+                async move { store_one(&store, SPACES[0], 0, &value(100, version)).await }
+            });
+            rest().await;
+            assert!(stored.borrow().is_some(), "store {version} needs no space of the other");
+        }
+        assert_eq!(count.get(), before, "the cleaner has freed nothing yet");
+        medium.release_reads();
+        rest().await;
+        assert_eq!(count.get(), OVERWRITES);
+    });
 }
