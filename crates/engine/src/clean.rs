@@ -7,5 +7,7 @@ pub(crate) mod count_expiring;
 mod dealing;
 pub(crate) mod expiring;
 pub(crate) mod expiry;
+mod found;
 mod room_queue;
 pub(crate) mod turn;
+pub(crate) mod victims;

@@ -12,6 +12,10 @@ use std::sync::Arc;
 /// collection passes over lines with less than that invalid).
 const WORTH_CLEANING: u64 = 8;
 
+/// Victims for each reactor that are cleaned together, if several reactors clean: between the steps
+/// of cleaning reactors wait for each other, and with more records in a step that is less of it.
+const VICTIMS_OF_EACH: usize = 2;
+
 /// The background work that is due after a store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BackgroundWork {
@@ -106,10 +110,11 @@ impl Store {
                 self.release_stores(free - RESERVED_EXTENTS);
             }
             let (round, hosts_wait) = self.cleaner.round();
-            let continues = match self.choose_victim(free, round, &mut fruitless) {
-                Some(victim) => self.clean(victim).await.is_ok(),
-                None if hosts_wait && self.wait_for_landings().await => true,
-                None => hosts_wait && self.next_round(),
+            let victims = self.take_victims(free, round, &mut fruitless);
+            let continues = if victims.is_empty() {
+                hosts_wait && (self.wait_for_landings().await || self.next_round())
+            } else {
+                self.clean(&victims).await.is_ok()
             };
             self.cleaner.has_looked();
             if !continues
@@ -185,9 +190,34 @@ impl Store {
         state.extents.iter().find(|(_, extent)| is_dead(extent)).map(|(id, _)| id)
     }
 
-    /// Returns a victim, if free extents are few and cleaning can free some. `fruitless` counts
-    /// victims in a row that won too little.
-    fn choose_victim(&self, free: u32, round: Round, fruitless: &mut u32) -> Option<ExtentId> {
+    /// Takes a victim if cleaning can free space that is needed: several if more reactors clean,
+    /// whose live records together fill at most an extent.
+    fn take_victims(&self, free: u32, round: Round, fruitless: &mut u32) -> Vec<ExtentId> {
+        let reactors = self.pool.tasks();
+        let count = if reactors == 1 { 1 } else { reactors * VICTIMS_OF_EACH };
+        let (mut victims, mut live) = (Vec::new(), 0);
+        if let Some(urgent) = self.urgent_victim(free) {
+            self.log.whole().extents.get(urgent).begin_cleaning();
+            return vec![urgent];
+        }
+        let needed = (self.extents_low() + 1).saturating_sub(free) as usize;
+        while victims.len() < needed.min(count)
+            && let Some(victim) = self.choose_victim(free, round, fruitless)
+        {
+            let mut state = self.log.whole();
+            let extent = state.extents.get(victim);
+            live += extent.live_bytes();
+            if !victims.is_empty() && live > self.log.shape.extent_bytes() {
+                break;
+            }
+            extent.begin_cleaning();
+            victims.push(victim);
+        }
+        victims
+    }
+
+    /// Returns a victim that is to be cleaned before others.
+    fn urgent_victim(&self, free: u32) -> Option<ExtentId> {
         if self.cleaner.state().wants_expired {
             let victim = self.expired_victim(&self.log.whole());
             self.cleaner.state().wants_expired = victim.is_some();
@@ -200,14 +230,12 @@ impl Store {
         {
             return Some(suspect);
         }
-        if self.log.media.as_memory().is_some()
-            && let Some(dead) = self.dead_extent()
-        {
-            return Some(dead);
-        }
-        if free > self.extents_low() {
-            return None;
-        }
+        self.log.media.as_memory().and_then(|_| self.dead_extent())
+    }
+
+    /// Returns a victim if cleaning can free space. `fruitless` counts victims in a row that won
+    /// too little.
+    fn choose_victim(&self, free: u32, round: Round, fruitless: &mut u32) -> Option<ExtentId> {
         let page_bytes = self.log.shape.number_bytes();
         let extent_bytes = self.log.shape.extent_bytes();
         let forced = free <= RESERVED_EXTENTS;

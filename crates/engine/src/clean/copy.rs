@@ -1,16 +1,8 @@
-//! Cleaning an extent: its live records are copied to another, then it is reset.
-//!
-//! 1. The records are read from the extent's summary, or without one from the headers of every
-//!    page.
-//! 2. Pages with live records are read, several side by side. The live records are appended to the
-//!    cleaner's stream and keep their sequence numbers.
-//! 3. When the copies are durable each index entry that still points to the old place is moved, by
-//!    a task that has the right to change it ([`Entry`](crate::write::entry::Entry)).
-//! 4. The extent is reset when the records that replaced its own are durable too, and the last
-//!    reader has left.
+//! Reading the records of a victim, copying those that live, and moving their index entries to the
+//! copies: the steps of [`cleaning a victim`](crate::clean::victims).
 
-use crate::ack::Ack;
 use crate::clean::expiry::has_expired;
+use crate::clean::found::Chunk;
 use crate::clean::turn::{SHARE_OF_A_TURN, Turn};
 use crate::format::address::{Address, PageNumber};
 use crate::format::mend::readable;
@@ -24,9 +16,8 @@ use crate::log::{Appended, CountedValue, Log, NoRoom, Part};
 use crate::recover::listing::Record;
 use crate::recover::listing::Replay;
 use crate::store::Store;
-use crate::write::pending::durable;
 use base::Buf;
-use clock::{Class, Rank, Stage};
+use clock::Class;
 use media::{ExtentId, Page, PageId, Stream};
 use std::sync::Arc;
 
@@ -47,76 +38,6 @@ pub(super) enum Copied {
 }
 
 impl Store {
-    /// Copies all live records of `victim` to other extents and resets it. An extent with a live
-    /// record that cannot be read is kept as it is, out of use.
-    ///
-    /// [`NoRoom`] when the copies need more extents than there are, or when a disk has failed to
-    /// write them; then the victim stays in use.
-    pub(crate) async fn clean(self: &Arc<Self>, victim: ExtentId) -> Result<(), NoRoom> {
-        self.log.whole().begin_cleaning(victim);
-        let (records, lost_pages) = if self.has_nothing(victim) {
-            (Vec::new(), 0)
-        } else {
-            self.records_from(Replay { extent: victim, from: 0 }, Class::Gc).await
-        };
-        // A summary may list records that a power cut kept from the medium.
-        let records = self.written_records(victim, records).await;
-        let (moved, copied) = self.copy_live(victim, records).await;
-        self.log.pad(&mut self.log.writing_copies().part(), Stream::Gc);
-        let landed = self.repoint_all(moved).await;
-        let has_live = {
-            let mut state = self.log.whole();
-            state.copies.end();
-            state.extents.get(victim).has_live()
-        };
-        // A disk may write again after it has failed.
-        let may_retry = self.log.media.as_disk().is_some() && self.log.media.writable().is_ok();
-        if copied.is_err() || !landed && may_retry {
-            self.log.whole().extents.get(victim).give_back();
-            return Err(NoRoom);
-        }
-        if has_live || !landed {
-            // If all were listed, read and copied, a write that had replaced one of them has
-            // failed, and the next cleaning finds the record that lives again.
-            if landed && lost_pages == 0 && copied == Ok(Copied::All) {
-                self.log.whole().extents.get(victim).give_back();
-            }
-            return Ok(());
-        }
-        // The records that replaced the victim's must be durable before it is reset. Those in a
-        // buffer that outlives a loss of power are.
-        let unlanded = match self.config.ack {
-            Ack::Program => self.log.unlanded_host_pages(),
-            Ack::Buffer { .. } if self.config.saves_buffer => Vec::new(),
-            Ack::Buffer { .. } => self.log.close_host_pages(),
-        };
-        let landed = durable(&unlanded).await;
-        if !self.forget_unread(victim, landed.is_ok()).await {
-            return Ok(());
-        }
-        self.counters.count_victim();
-        self.log.erase(victim, Class::Gc).await;
-        Ok(())
-    }
-
-    /// Returns whether the counts say that an extent has no record to move. On flash its summary is
-    /// read all the same, like firmware that keeps no count of each extent.
-    fn has_nothing(&self, victim: ExtentId) -> bool {
-        self.log.media.as_memory().is_some() && self.log.whole().extents.get(victim).is_dead()
-    }
-
-    /// Waits for the last reader of `victim`, and takes it out of the log. False, and it stays in
-    /// use, if a record lives in it: after a failed store, which `have_landed` tells, the record
-    /// that it was to replace is the key's newest.
-    async fn forget_unread(&self, victim: ExtentId, have_landed: bool) -> bool {
-        loop {
-            if let Some(is_unused) = self.log.forget_if_unread(victim, have_landed) {
-                return is_unused;
-            }
-            clock::park(Rank::Free, Stage::Gc).await;
-        }
-    }
-
     /// Returns the records of an extent, in the order of writing: all of them from its summary, or
     /// else those of the pages asked for, and how many of these cannot be read.
     pub(crate) async fn records_from(
@@ -243,10 +164,10 @@ impl Store {
         others.chain(erasing).min().unwrap_or(u64::MAX)
     }
 
+    /// Copies the live records of some pages of a victim.
     pub(super) async fn copy_chunk(
         self: &Arc<Self>,
-        pages: Vec<Vec<Record>>,
-        oldest: u64,
+        Chunk { oldest, pages }: Chunk,
         moved: &mut Vec<Vec<Moved>>,
     ) -> Result<Copied, NoRoom> {
         let mut kept = Vec::with_capacity(pages.len());

@@ -1,4 +1,4 @@
-//! Dealing the records of a victim out to the reactors of the store's pool.
+//! Dealing the records of victims out to the reactors of the store's pool.
 //!
 //! Each reactor weighs the records of some pages and copies those that live, as each has time for
 //! more pages. The values of a page are read together, so pages are dealt out, and not lanes: each
@@ -8,13 +8,13 @@
 //! each writer would need open extents and a reserve for each of them, which hosts could not use.
 
 use crate::clean::copy::{Copied, Moved};
+use crate::clean::found::{Found, take_chunk};
 use crate::clean::turn::Turn;
+
 use crate::log::{Log, NoRoom};
-use crate::recover::listing::Record;
 use crate::store::Store;
 use crate::write::pending::durable;
 use clock::{Lock, Order, Stage};
-use media::ExtentId;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -25,54 +25,46 @@ const COPIERS: u32 = 4;
 /// Tasks of each reactor that copy, if several reactors do: one reads while the other copies.
 const COPIERS_OF_EACH: u32 = 2;
 
-const CHUNK_BYTES: u32 = 256 << 10;
-
 /// Lists of copies that each reactor gets in turn: the last ones end at about the same time.
 const SHARES_OF_EACH: usize = 4;
 
-/// Records of a victim by their pages, of those that no task has taken.
-type Pages = Arc<Lock<VecDeque<Vec<Record>>>>;
+/// The pages of some victims, of those that no task has taken.
+type Pages = Arc<Lock<VecDeque<Found>>>;
 
 /// What a reactor has copied: lists, as they were made, since one list of all would be long to
 /// make.
 type Copies = (Vec<Vec<Moved>>, Result<Copied, NoRoom>);
 
 impl Store {
-    /// Copies the live ones of `records`, several pages side by side, until there is no room.
-    pub(super) async fn copy_live(
-        self: &Arc<Self>,
-        victim: ExtentId,
-        records: Vec<Record>,
-    ) -> Copies {
-        let oldest = self.oldest_epoch_but(victim);
-        let pages = Arc::new(Lock::new(Order::Pool, by_pages(records).await));
+    /// Copies the live records that were found, several pages side by side, until there is no room.
+    pub(super) async fn copy_live(self: &Arc<Self>, found: VecDeque<Found>) -> Copies {
+        let pages = Arc::new(Lock::new(Order::Pool, found));
         let (reactors, copiers) = (self.pool.tasks(), self.log.copiers());
         if reactors == 1 {
-            return self.clone().copy_pages(pages, oldest, copiers).await;
+            return self.clone().copy_pages(pages, copiers).await;
         }
         let copiers = copiers.min(COPIERS_OF_EACH);
         let pieces = (0..reactors).map(|_| {
             let (store, pages) = (self.clone(), pages.clone());
-            move || store.copy_pages(pages, oldest, copiers)
+            move || store.copy_pages(pages, copiers)
         });
-        // Without what a reactor has copied that has ended, the victim is cleaned again.
+        // Without what a reactor has copied that has ended, the victims are cleaned again.
         let copies = self.pool.run(Stage::Gc, pieces.collect()).await;
         copies.map_or_else(|_| (Vec::new(), Err(NoRoom)), merge)
     }
 
     /// Takes pages until none is left, and copies their live records: so many tasks of this reactor
     /// side by side.
-    async fn copy_pages(self: Arc<Self>, pages: Pages, oldest: u64, copiers: u32) -> Copies {
+    async fn copy_pages(self: Arc<Self>, pages: Pages, copiers: u32) -> Copies {
         let workers = (0..copiers).map(|_| {
             let (store, pages) = (self.clone(), pages.clone());
             async move {
                 let (mut moved, mut of_all) = (Vec::new(), Copied::All);
                 loop {
-                    let chunk = store.log.take_chunk(&mut pages.lock());
-                    if chunk.is_empty() {
+                    let Some(chunk) = take_chunk(&store.log, &mut pages.lock()) else {
                         return (moved, Ok(of_all));
-                    }
-                    match store.copy_chunk(chunk, oldest, &mut moved).await {
+                    };
+                    match store.copy_chunk(chunk, &mut moved).await {
                         Ok(Copied::All) => {}
                         Ok(Copied::Readable) => of_all = Copied::Readable,
                         Err(NoRoom) => return (moved, Err(NoRoom)),
@@ -139,30 +131,6 @@ impl Log {
             None => self.shape.parallelism,
         }
     }
-
-    /// Takes the records of the pages that a task copies next: of one page, or of those that a
-    /// disk reads together.
-    fn take_chunk(&self, pages: &mut VecDeque<Vec<Record>>) -> Vec<Vec<Record>> {
-        let number = |page: &Vec<Record>| self.page_id(page[0].address).page;
-        let Some(first) = pages.front().map(number) else { return Vec::new() };
-        let units = self.layout.frames.map_or(1, |frames| CHUNK_BYTES / frames.unit_bytes);
-        let chunk = || pages.pop_front_if(|page| number(page) < first + units);
-        std::iter::from_fn(chunk).collect()
-    }
-}
-
-/// Returns records of an extent, which are in order, by their pages.
-async fn by_pages(records: Vec<Record>) -> VecDeque<Vec<Record>> {
-    let mut pages: VecDeque<Vec<Record>> = VecDeque::new();
-    let mut turn = Turn::default();
-    for record in records {
-        match pages.back_mut() {
-            Some(page) if page[0].address.page() == record.address.page() => page.push(record),
-            _ => pages.push_back(vec![record]),
-        }
-        turn.took(1).await;
-    }
-    pages
 }
 
 /// Returns all copies of several tasks or reactors.

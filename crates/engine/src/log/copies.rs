@@ -1,4 +1,4 @@
-//! The cleaner's copies of a victim, and the tombstones that may have to hide them.
+//! The cleaner's copies of victims, and the tombstones that may have to hide them.
 
 use crate::extent::Live;
 use crate::format::address::Address;
@@ -11,13 +11,13 @@ use std::collections::BTreeMap;
 /// The place of the cleaner's stream while it copies, and the tombstones in the index.
 #[derive(Debug)]
 pub(crate) struct Copies {
-    /// When the cleaner took its last victim.
+    /// When the cleaner took its last victims.
     since: Sequence,
-    /// The place of the cleaner's stream when it took the victim that it is copying.
+    /// The place of the cleaner's stream when it took the victims that it is copying.
     copying: Option<Copying>,
     /// Tombstones that the index holds, by their addresses.
     deleting: BTreeMap<Address, (TableId, Key)>,
-    /// Tombstones that it held when the cleaner took its victim, or later, and does not hold now.
+    /// Tombstones that it held when the cleaner took its victims, or later, and does not hold now.
     deleted: Vec<(TableId, Key, Address)>,
 }
 
@@ -35,7 +35,7 @@ impl Copies {
         Self { since, copying: None, deleting: BTreeMap::new(), deleted: Vec::new() }
     }
 
-    /// Returns when the cleaner took its last victim.
+    /// Returns when the cleaner took its last victims.
     pub(crate) const fn since(&self) -> Sequence {
         self.since
     }
@@ -45,16 +45,16 @@ impl Copies {
         self.copying
     }
 
-    /// Begins copying: the cleaner has taken a victim.
+    /// Begins copying: the cleaner has taken victims.
     pub(crate) fn begin(&mut self, since: Sequence, copying: Copying) {
-        assert!(self.copying.is_none(), "the cleaner copies one victim at a time");
-        assert!(since > self.since, "a victim is taken later than the one before");
+        assert!(self.copying.is_none(), "victims are copied one after the other, or together");
+        assert!(since > self.since, "victims are taken later than those before");
         (self.since, self.copying) = (since, Some(copying));
     }
 
     /// Ends copying: all copies are indexed or dead.
     pub(crate) fn end(&mut self) {
-        assert!(self.copying.is_some(), "copying ends once for each victim");
+        assert!(self.copying.is_some(), "copying ends once each time");
         self.copying = None;
         self.deleted.clear();
     }
@@ -86,7 +86,7 @@ impl Copies {
         &self.deleting
     }
 
-    /// Returns those that have left it since the cleaner took its victim.
+    /// Returns those that have left it since the cleaner took its victims.
     pub(crate) fn deleted(&self) -> &[(TableId, Key, Address)] {
         &self.deleted
     }

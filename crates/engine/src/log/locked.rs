@@ -256,11 +256,10 @@ impl<'l> Whole<'l> {
         &mut self.0
     }
 
-    /// Takes `victim` for cleaning. Extents that the cleaner opens for it get the current sequence
-    /// number as epoch: the copied records were live now, so a tombstone written later may delete a
-    /// copy.
-    pub(crate) fn begin_cleaning(&mut self, victim: ExtentId) {
-        self.extents.get(victim).begin_cleaning();
+    /// Begins to copy the records of victims, which were taken. Extents that the cleaner opens for
+    /// them get the current sequence number as epoch: the copied records were live now, so a
+    /// tombstone written later may delete a copy.
+    pub(crate) fn begin_copying(&mut self) {
         let since = self.next_sequence();
         let open = self.first().writer.frontiers.of(Stream::Gc);
         let open = open.map(|frontier| (frontier.extent, frontier.page()));

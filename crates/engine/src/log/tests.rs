@@ -200,7 +200,7 @@ const USERS_OF_EXTENTS: &[Case] = &[
         drop(log.pin(&mut log.whole(), ExtentId(7)));
     }),
     ("a victim is sealed, has landed and is no victim yet", |log| {
-        log.whole().begin_cleaning(HOST);
+        log.whole().extents.get(HOST).begin_cleaning();
     }),
     ("the cleaner gives only a victim back", |log| host(log, Extent::give_back)),
     ("an extent is reset when nothing has it pinned", |log| {
@@ -228,16 +228,16 @@ const USERS_OF_EXTENTS: &[Case] = &[
     ("an extent fails to be erased once it is out of use", |log| {
         log.whole().space.not_erased(HOST);
     }),
-    ("the cleaner copies one victim at a time", |log| {
+    ("victims are copied one after the other, or together", |log| {
         let since = log.whole().next_sequence();
         begin_copying(log, since);
         begin_copying(log, Sequence(since.0 + 1));
     }),
-    ("a victim is taken later than the one before", |log| {
+    ("victims are taken later than those before", |log| {
         let since = log.whole().copies.since();
         begin_copying(log, since);
     }),
-    ("copying ends once for each victim", |log| log.whole().copies.end()),
+    ("copying ends once each time", |log| log.whole().copies.end()),
     ("each extent that is being sealed is counted", |log| {
         log.whole().sealing.begin();
         log.whole().sealing.end();

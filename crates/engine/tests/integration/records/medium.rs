@@ -3,7 +3,7 @@
 use clock::{Class, LocalFuture, Rank, Stage, TaskId};
 use media::{Error, ExtentId, ExtentInfo, Label, Media, Page, PageId, Select, Shape, Span, Stream};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// See the module's documentation. Pages land at once, unless they are held back.
 pub(crate) struct Wary {
@@ -23,6 +23,8 @@ struct State {
     refused_pages: BTreeSet<PageId>,
     keeps_refused: bool,
     resets: u64,
+    /// What a loss of power leaves after each reset, where the test wants it.
+    remains: Option<Vec<Arc<Wary>>>,
 }
 
 #[derive(Clone)]
@@ -138,12 +140,22 @@ impl Wary {
     /// Returns the medium that a loss of power at this instant would leave.
     pub(crate) fn remains(&self) -> Self {
         let mut state = self.state().clone();
-        (state.holds, state.held) = (false, Vec::new());
+        (state.holds, state.held, state.remains) = (false, Vec::new(), None);
         for extent in state.extents.values_mut() {
             let last = extent.pages.iter().rposition(Option::is_some);
             extent.pages.truncate(last.map_or(0, |last| last + 1));
         }
         Self { shape: self.shape, state: Mutex::new(state) }
+    }
+
+    /// Keeps what [`Self::remains`] returns after each later reset.
+    pub(crate) fn keep_remains(&self) {
+        self.state().remains = Some(Vec::new());
+    }
+
+    /// Returns what was kept.
+    pub(crate) fn kept_remains(&self) -> Vec<Arc<Self>> {
+        self.state().remains.take().expect("they are kept")
     }
 }
 
@@ -219,6 +231,12 @@ impl Media for Wary {
         state.refused.remove(&extent);
         state.refused_pages.retain(|at| at.extent != extent);
         state.resets += 1;
+        let keeps_remains = state.remains.is_some();
+        drop(state);
+        if keeps_remains {
+            let remains = Arc::new(self.remains());
+            self.state().remains.iter_mut().for_each(|kept| kept.push(remains.clone()));
+        }
         Box::pin(async { Ok(()) })
     }
 

@@ -7,7 +7,7 @@ use crate::records::rig::{
 };
 use base::{Buf, Rng};
 use engine::{Ack, Config, Store, WorkPool, Write};
-use media::{Media, Victims};
+use media::{Media, Shape, Victims};
 use reactor::{PeerGroup, Places};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -39,21 +39,29 @@ async fn check(store: &Arc<Store>, model: &Model) {
     }
 }
 
-/// Overwrites keys of a store for whose pool all reactors work, and opens what is left on its
-/// medium. Returns how many reactors have moved records.
-async fn clean_together(places: Places, seed: u64) -> usize {
+/// Returns a store for whose pool all reactors work.
+async fn format_among(places: &Places, medium: &Arc<Wary>, victims: Victims) -> Arc<Store> {
     let pool = Arc::new(WorkPool::default());
     for place in 1..REACTORS {
         let pool = pool.clone();
         places.spawn(place, async move { drop(pool.join()) });
     }
     rest().await;
-    let medium = Arc::new(Wary::new(shape(1_024, 64)));
-    let config = Config { reactors: 4, ..config(medium.shape(), Ack::Program) };
+    let headers_bytes = 1 << 20;
+    let config =
+        Config { reactors: 4, victims, headers_bytes, ..config(medium.shape(), Ack::Program) };
     let store = Store::format_among(pool, medium.clone(), config);
     for space in SPACES {
         store.create_key_space(space).await.expect("there is room");
     }
+    store
+}
+
+/// Overwrites keys of a store for whose pool all reactors work, and opens what is left on its
+/// medium. Returns how many reactors have moved records.
+async fn clean_together(places: Places, seed: u64) -> usize {
+    let medium = Arc::new(Wary::new(shape(1_024, 64)));
+    let store = format_among(&places, &medium, Victims::Fifo).await;
     let model = Rc::new(RefCell::new(Model::new()));
     let writers: Vec<_> = (0..4)
         .map(|writer| {
@@ -87,6 +95,56 @@ fn several_reactors_move_the_records_of_victims_and_all_keys_keep_their_values()
         with_several += u32::from(group.run(clean_together(places, seed)) > 1);
     }
     assert_eq!(with_several, 20, "in so many runs more than one reactor has moved records");
+}
+
+/// Overwrites key 0 so many times. Each value gets a page to itself.
+async fn fill_pages(store: &Arc<Store>, count: u64) {
+    for version in 0..count {
+        store_one(store, SPACES[0], 0, &value(700, version)).await;
+    }
+}
+
+/// Fills all space with extents that are half alive. The oldest have less that lives: the first one
+/// has the record of key 1 and some more, the second its tombstone, and the next two nothing.
+async fn fill_around_tombstone(store: Arc<Store>, shape: Shape) {
+    let pages = u64::from(shape.pages_per_extent);
+    for number in 1..4 {
+        store_one(&store, SPACES[0], number, &value(700, number)).await;
+    }
+    fill_pages(&store, pages).await;
+    store.delete(SPACES[0], &key(1), store.announce()).await.expect("it is there");
+    fill_pages(&store, 3 * pages).await;
+    for number in 10..u64::from(shape.extents) * pages / 2 {
+        store_one(&store, SPACES[0], number, &value(500, number)).await;
+        fill_pages(&store, 1).await;
+    }
+}
+
+#[test]
+fn a_tombstone_outlasts_the_record_that_it_hides_when_the_extents_of_both_are_cleaned_together() {
+    let mut group = PeerGroup::new(REACTORS, 1, Some(1));
+    let places = group.places();
+    group.run(async move {
+        let shape = Shape { extents: 256, ..shape(1_024, 64) };
+        let medium = Arc::new(Wary::new(shape));
+        let store = format_among(&places, &medium, Victims::Greedy).await;
+        medium.hold_reads();
+        let filled = beside(fill_around_tombstone(store, shape));
+        rest().await;
+        let used = medium.extents().len();
+        assert!(used + 3 >= shape.extents as usize, "only {used} extents are used");
+        assert!(filled.borrow().is_none(), "there is space left");
+        medium.keep_remains();
+        medium.release_reads();
+        rest().await;
+        let remains = medium.kept_remains();
+        assert!(remains.len() > 8, "{} resets", remains.len());
+        for (number, medium) in remains.iter().take(8).enumerate() {
+            let (opened, _) = reopen(medium).await;
+            assert_eq!(found(&opened, SPACES[0], 1).await, None, "after reset {number}");
+            assert_eq!(found(&opened, SPACES[0], 2).await, content(&value(700, 2)));
+        }
+    });
 }
 
 /// Returns a store of two reactors on `medium`, which keeps all headers in memory.
