@@ -45,6 +45,14 @@ struct Worker {
     left: Notify,
 }
 
+/// What the pool counts as a worker. The worker's task owns it, so it drops when the worker has
+/// left, and also when the reactor ends.
+struct Member {
+    worker: Rc<Worker>,
+    /// `None` until the task begins.
+    task: Option<TaskId>,
+}
+
 /// The results of a job, by piece.
 struct Results<T> {
     /// `None` for a piece that has not ended, and for one that was dropped.
@@ -78,7 +86,7 @@ impl WorkPool {
             left: Notify::new(),
         });
         self.0.lock().workers += 1;
-        let task = clock::spawn(worker.clone().work());
+        let task = clock::spawn(Member { worker: worker.clone(), task: None }.work());
         PoolWorker { worker, task }
     }
 
@@ -151,24 +159,41 @@ impl State {
     }
 }
 
-impl Worker {
-    async fn work(self: Rc<Self>) {
+impl Member {
+    async fn work(mut self) {
         clock::name_task("pool worker");
-        while let Some(piece) = self.next().await {
+        self.task = Some(clock::current());
+        while let Some(piece) = self.worker.next().await {
             piece().await;
             clock::give_way().await;
         }
-        self.has_left.set(true);
-        self.left.notify();
     }
+}
 
+impl Drop for Member {
+    fn drop(&mut self) {
+        let Self { worker, task } = self;
+        {
+            let mut state = worker.pool.0.lock();
+            state.workers -= 1;
+            state.idle.retain(|idle| Some(*idle) != *task);
+            // The worker may have been woken for a piece that it did not take.
+            if !state.jobs.is_empty() {
+                state.idle.drain(..).for_each(clock::wake_from_ended);
+            }
+        }
+        worker.has_left.set(true);
+        worker.left.notify();
+    }
+}
+
+impl Worker {
     /// Waits for a piece. Returns `None` when the worker leaves.
     async fn next(&self) -> Option<Piece> {
         loop {
             {
                 let mut state = self.pool.0.lock();
                 if self.is_leaving.get() {
-                    state.workers -= 1;
                     return None;
                 }
                 if let Some(piece) = state.take() {

@@ -175,6 +175,25 @@ fn loom_job_ends_though_one_of_two_workers_leaves() {
     });
 }
 
+/// A deadlock if a worker that was woken, and leaves, does not wake the other.
+#[test]
+fn loom_worker_that_leaves_passes_its_wake_on() {
+    check_by_loom(Some(2), || {
+        let (team, end) = (Team::new(3), Arc::default());
+        let leaving = team.spawn(1, |worker| async {
+            yield_now().await;
+            worker.leave().await;
+        });
+        let helper = team.help_until(2, &end);
+        team.peers.run(0, async {
+            team.do_job_together().await;
+            end.happen();
+        });
+        leaving.join().unwrap();
+        helper.join().unwrap();
+    });
+}
+
 #[test]
 fn loom_two_jobs_end_though_each_worker_leaves_after_its_own() {
     check_by_loom(None, || {

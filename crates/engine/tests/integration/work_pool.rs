@@ -1,13 +1,13 @@
 //! Pieces of work that several reactors do.
 
 use base::{Nanos, Rng};
-use clock::Stage;
+use clock::{Rank, Stage};
 use engine::{Error, WorkPool};
 use reactor::{PeerGroup, Reactor, Remote, peers};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 const PIECES: u64 = 40;
@@ -121,11 +121,96 @@ fn jobs_of_several_reactors_are_done_at_once() {
     }
 }
 
-/// Has two pieces done, of which another thread begins one. That thread ends within it.
-async fn do_among_threads(pool: Arc<WorkPool>, begun: Arc<AtomicBool>) -> Result<Vec<u64>, Error> {
-    while pool.tasks() < 2 {
+/// Does a job of two pieces, each of which waits until the other has begun.
+async fn do_job_together(pool: &WorkPool) {
+    let begun = Arc::new(AtomicU32::default());
+    let pieces = (0..2).map(|_| {
+        let begun = begun.clone();
+        move || async move {
+            begun.fetch_add(1, Ordering::SeqCst);
+            for _ in 0..1_000 {
+                if begun.load(Ordering::SeqCst) == 2 {
+                    return;
+                }
+                clock::sleep(Nanos(1), Stage::Queue).await;
+            }
+            panic!("no worker takes the other piece");
+        }
+    });
+    pool.run(Stage::Queue, pieces.collect()).await.expect("no reactor ends");
+}
+
+#[test]
+fn an_idle_worker_takes_the_piece_of_one_that_leaves() {
+    for seed in 0..100 {
+        let (pool, leaving) = (Arc::new(WorkPool::default()), Arc::new(Mutex::new(None)));
+        let mut group = PeerGroup::new(3, seed, Some(seed));
+        let (of_second, of_third) = (pool.clone(), pool.clone());
+        let to_leave = leaving.clone();
+        group.places().spawn(1, async move {
+            let worker = of_second.join();
+            *to_leave.lock().unwrap() = Some(clock::current());
+            clock::park(Rank::Free, Stage::Queue).await;
+            worker.leave().await;
+        });
+        group.places().spawn(2, async move { drop(of_third.join()) });
+        group.run(async move {
+            clock::sleep(Nanos(1), Stage::Queue).await;
+            // Its reactor runs this task first, then the worker, which the job may have woken.
+            clock::wake(leaving.lock().unwrap().expect("it has begun"));
+            do_job_together(&pool).await;
+        });
+    }
+}
+
+/// Runs `work` in a reactor of this thread, and a worker in another thread, whose reactor ends
+/// 100 ms after `is_due`.
+fn do_beside_one_that_ends<T: 'static>(
+    pool: &Arc<WorkPool>,
+    is_due: impl Fn() -> bool + Send + 'static,
+    work: impl Future<Output = T> + 'static,
+) -> T {
+    let remotes = [(); 2].map(|()| Remote::new().expect("the system has a ring"));
+    let [first, second] = peers(&remotes).try_into().expect("two places");
+    let [ours, theirs] = remotes;
+    let of_thread = pool.clone();
+    let thread = std::thread::spawn(move || {
+        let until_due = async move {
+            clock::sleep(Nanos::from_millis(10), Stage::Queue).await;
+            let _worker = of_thread.join();
+            while !is_due() {
+                clock::sleep(Nanos::from_micros(100), Stage::Queue).await;
+            }
+            clock::sleep(Nanos::from_millis(100), Stage::Queue).await;
+        };
+        Reactor::among(second, None).serve(&theirs, until_due).map(drop)
+    });
+    let result = Rc::new(RefCell::new(None));
+    let found = result.clone();
+    let done = Reactor::among(first, None).serve(&ours, async move {
+        clock::spawn(async move { *found.borrow_mut() = Some(work.await) });
+        for _ in 0..10_000 {
+            if result.borrow().is_some() {
+                break;
+            }
+            clock::sleep(Nanos::from_micros(1_000), Stage::Queue).await;
+        }
+        result.take()
+    });
+    thread.join().expect("no task panics").expect("the system has a ring");
+    done.expect("the system has a ring").0.expect("the work ends")
+}
+
+/// Waits until the pool has so many tasks.
+async fn wait_for_tasks(pool: &WorkPool, tasks: usize) {
+    while pool.tasks() != tasks {
         clock::sleep(Nanos::from_micros(100), Stage::Queue).await;
     }
+}
+
+/// Has two pieces done, of which another thread begins one. That thread ends within it.
+async fn do_among_threads(pool: Arc<WorkPool>, begun: Arc<AtomicBool>) -> Result<Vec<u64>, Error> {
+    wait_for_tasks(&pool, 2).await;
     let pieces = (0..2).map(|number| {
         let begun = begun.clone();
         move || async move {
@@ -139,42 +224,31 @@ async fn do_among_threads(pool: Arc<WorkPool>, begun: Arc<AtomicBool>) -> Result
             number
         }
     });
-    pool.run(Stage::Queue, pieces.collect()).await
+    let done = pool.run(Stage::Queue, pieces.collect()).await;
+    wait_for_tasks(&pool, 1).await;
+    done
 }
 
 #[test]
-fn a_job_fails_if_a_reactor_ends_within_its_piece() {
-    let remotes = [Remote::new().unwrap(), Remote::new().unwrap()];
-    let [first, second] = peers(&remotes).try_into().expect("two places");
+fn a_job_fails_if_a_reactor_ends_within_its_piece_and_the_pool_forgets_its_worker() {
     let (pool, begun) = (Arc::new(WorkPool::default()), Arc::new(AtomicBool::default()));
-    let [ours, theirs] = remotes;
-    let (of_thread, seen) = (pool.clone(), begun.clone());
-    let thread = std::thread::spawn(move || {
-        let until_begun = async move {
-            let _worker = of_thread.join();
-            while !seen.load(Ordering::SeqCst) {
-                clock::sleep(Nanos::from_micros(100), Stage::Queue).await;
-            }
-            // By then the other thread has done its piece, and waits.
-            clock::sleep(Nanos::from_millis(100), Stage::Queue).await;
-        };
-        Reactor::among(second, None).serve(&theirs, until_begun).map(drop)
-    });
-    let result = Rc::new(RefCell::new(None));
-    let found = result.clone();
-    let done = Reactor::among(first, None).serve(&ours, async move {
-        clock::spawn(async move {
-            *found.borrow_mut() = Some(do_among_threads(pool, begun).await);
-        });
-        for _ in 0..10_000 {
-            if result.borrow().is_some() {
-                break;
-            }
-            clock::sleep(Nanos::from_micros(1_000), Stage::Queue).await;
-        }
-        result.take()
-    });
-    thread.join().expect("no task panics").expect("the system has a ring");
-    let (result, _) = done.expect("the system has a ring");
-    assert_eq!(result, Some(Err(Error::ReactorEnded)));
+    let seen = begun.clone();
+    let work = do_among_threads(pool.clone(), begun);
+    // By 100 ms later this thread has done its piece, and waits.
+    let result = do_beside_one_that_ends(&pool, move || seen.load(Ordering::SeqCst), work);
+    assert_eq!(result, Err(Error::ReactorEnded));
+}
+
+#[test]
+fn the_pool_forgets_a_worker_whose_reactor_ends_while_it_is_idle() {
+    let pool = Arc::new(WorkPool::default());
+    let in_pool = pool.clone();
+    let work = async move {
+        drop(in_pool.join());
+        wait_for_tasks(&in_pool, 3).await;
+        wait_for_tasks(&in_pool, 2).await;
+        // The pool wakes the worker that became idle last, which is that of this reactor now.
+        do_job_together(&in_pool).await;
+    };
+    do_beside_one_that_ends(&pool, || true, work);
 }
