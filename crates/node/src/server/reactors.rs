@@ -480,7 +480,7 @@ async fn connection_side(
     let worker = links.pool.take().map(|pool| pool.join());
     let served = serve_connections(links, listeners, questions, ready).await;
     // After an error the devices are still open: their tasks may wait for a piece of the worker. At
-    // the end they are closed, and no task does.
+    // the end they are closed: only a scrub may wait for one, and it has been told to end.
     if let (Err(_), Some(worker)) = (&served, worker) {
         worker.leave().await;
     }
