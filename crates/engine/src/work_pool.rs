@@ -79,15 +79,24 @@ impl Default for WorkPool {
 impl WorkPool {
     /// Starts a task in this reactor that does pieces of the pool's work, one at a time.
     pub fn join(self: &Arc<Self>) -> PoolWorker {
-        let worker = Rc::new(Worker {
-            pool: self.clone(),
-            is_leaving: Cell::new(false),
-            has_left: Cell::new(false),
-            left: Notify::new(),
-        });
-        self.0.lock().workers += 1;
-        let task = clock::spawn(Member { worker: worker.clone(), task: None }.work());
+        let member = Member::new(self.clone());
+        let worker = member.worker.clone();
+        let task = clock::spawn(member.work());
         PoolWorker { worker, task }
+    }
+
+    /// As [`Self::join`], for a worker whose reactor ends within a piece, after so many others.
+    #[cfg(test)]
+    pub(crate) fn join_and_end(self: &Arc<Self>, after: usize) {
+        let mut member = Member::new(self.clone());
+        clock::spawn(async move {
+            member.task = Some(clock::current());
+            for _ in 0..after {
+                let piece = member.worker.next().await.expect("it does not leave");
+                piece().await;
+            }
+            drop(member.worker.next().await);
+        });
     }
 
     /// Returns how many tasks do the pieces of a job: the one that has it, and the workers.
@@ -107,6 +116,18 @@ impl WorkPool {
         F: Future<Output = T> + 'static,
         P: FnOnce() -> F + Send + 'static,
     {
+        let results = self.run_each(stage, pieces).await;
+        results.into_iter().collect::<Option<_>>().ok_or(Error::ReactorEnded)
+    }
+
+    /// As [`Self::run`], but returns `None` for a piece within which a reactor has ended, and the
+    /// results of all others.
+    pub(crate) async fn run_each<T, F, P>(&self, stage: Stage, pieces: Vec<P>) -> Vec<Option<T>>
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + 'static,
+        P: FnOnce() -> F + Send + 'static,
+    {
         let results = Arc::new(Lock::new(Order::Pool, Results::missing(pieces.len())));
         let pieces = pieces.into_iter().enumerate();
         let pieces = pieces.map(|(number, piece)| -> Piece {
@@ -120,8 +141,7 @@ impl WorkPool {
         if results.lock().is_awaited() {
             clock::park(Rank::Free, stage).await;
         }
-        let done = std::mem::take(&mut results.lock().done);
-        done.into_iter().collect::<Option<_>>().ok_or(Error::ReactorEnded)
+        std::mem::take(&mut results.lock().done)
     }
 
     /// Adds a job, and wakes a worker for each piece but the first.
@@ -160,6 +180,12 @@ impl State {
 }
 
 impl Member {
+    fn new(pool: Arc<WorkPool>) -> Self {
+        pool.0.lock().workers += 1;
+        let (is_leaving, has_left, left) = (Cell::new(false), Cell::new(false), Notify::new());
+        Self { worker: Rc::new(Worker { pool, is_leaving, has_left, left }), task: None }
+    }
+
     async fn work(mut self) {
         clock::name_task("pool worker");
         self.task = Some(clock::current());

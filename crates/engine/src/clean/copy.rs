@@ -30,11 +30,13 @@ pub(super) struct Moved {
 }
 
 /// Which live records of a victim were copied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Copied {
     All,
     /// All but those on pages that the medium cannot read at present.
     Readable,
+    /// All but those that a reactor had taken, which has ended.
+    Partly,
 }
 
 impl Store {

@@ -10,7 +10,7 @@
 use crate::clean::copy::{Copied, Moved};
 use crate::clean::found::{Found, take_chunk};
 use crate::clean::turn::Turn;
-
+use crate::error::Error;
 use crate::log::{Log, NoRoom};
 use crate::store::Store;
 use crate::write::pending::durable;
@@ -48,9 +48,9 @@ impl Store {
             let (store, pages) = (self.clone(), pages.clone());
             move || store.copy_pages(pages, copiers)
         });
-        // Without what a reactor has copied that has ended, the victims are cleaned again.
-        let copies = self.pool.run(Stage::Gc, pieces.collect()).await;
-        copies.map_or_else(|_| (Vec::new(), Err(NoRoom)), merge)
+        let copies = self.pool.run_each(Stage::Gc, pieces.collect()).await;
+        let of_ended = || (Vec::new(), Ok(Copied::Partly));
+        merge(copies.into_iter().map(|copies| copies.unwrap_or_else(of_ended)))
     }
 
     /// Takes pages until none is left, and copies their live records: so many tasks of this reactor
@@ -65,26 +65,31 @@ impl Store {
                         return (moved, Ok(of_all));
                     };
                     match store.copy_chunk(chunk, &mut moved).await {
-                        Ok(Copied::All) => {}
-                        Ok(Copied::Readable) => of_all = Copied::Readable,
+                        Ok(copied) => of_all = of_all.max(copied),
                         Err(NoRoom) => return (moved, Err(NoRoom)),
                     }
                 }
             }
         });
-        merge(clock::join_all(workers.collect()).await)
+        merge(clock::join_all(workers.collect()).await.into_iter())
     }
 
     /// Points the index entries of all copied records to the copies; false when some copies did not
     /// land. Where entries come from the medium many are moved side by side, in the order of
     /// hashes, so that those of a table page follow each other.
-    pub(super) async fn repoint_all(self: &Arc<Self>, mut moved: Vec<Vec<Moved>>) -> bool {
+    ///
+    /// [`Error::ReactorEnded`] when a reactor has ended within its share: then entries may still
+    /// point to the originals.
+    pub(super) async fn repoint_all(
+        self: &Arc<Self>,
+        mut moved: Vec<Vec<Moved>>,
+    ) -> Result<bool, Error> {
         if self.keeps_tables {
-            return self.repoint_by_hash(moved.into_iter().flatten().collect()).await;
+            return Ok(self.repoint_by_hash(moved.into_iter().flatten().collect()).await);
         }
         let reactors = self.pool.tasks();
         if reactors == 1 {
-            return self.clone().repoint_some(moved).await;
+            return Ok(self.clone().repoint_some(moved).await);
         }
         let share = moved.len().div_ceil(reactors * SHARES_OF_EACH).max(1);
         let mut pieces = Vec::new();
@@ -93,8 +98,8 @@ impl Store {
             let moved = std::mem::replace(&mut moved, rest);
             pieces.push(move || store.repoint_some(moved));
         }
-        let landed = self.pool.run(Stage::Gc, pieces).await;
-        landed.is_ok_and(|landed| landed.into_iter().all(|landed| landed))
+        let landed = self.pool.run(Stage::Gc, pieces).await?;
+        Ok(landed.into_iter().all(|landed| landed))
     }
 
     async fn repoint_by_hash(self: &Arc<Self>, mut moved: Vec<Moved>) -> bool {
@@ -134,10 +139,130 @@ impl Log {
 }
 
 /// Returns all copies of several tasks or reactors.
-fn merge(copies: Vec<Copies>) -> Copies {
-    let (moved, copied): (Vec<_>, Vec<_>) = copies.into_iter().unzip();
+fn merge(copies: impl Iterator<Item = Copies>) -> Copies {
+    let (moved, copied): (Vec<_>, Vec<_>) = copies.unzip();
     let copied: Result<Vec<Copied>, NoRoom> = copied.into_iter().collect();
-    let of_all = copied
-        .map(|of| if of.contains(&Copied::Readable) { Copied::Readable } else { Copied::All });
+    let of_all = copied.map(|of| of.into_iter().max().unwrap_or(Copied::All));
     (moved.into_iter().flatten().collect(), of_all)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Write;
+    use crate::ack::Ack;
+    use crate::config::Config;
+    use crate::error::Error;
+    use crate::index::IndexConfig;
+    use crate::index::hash::HashIndex;
+    use crate::key_space::KeySpaceId;
+    use crate::store::Store;
+    use crate::work_pool::WorkPool;
+    use base::{Buf, Key, Nanos, Rng};
+    use clock::Stage;
+    use media::{Memory, Shape, Victims};
+    use reactor::{PeerGroup, Places};
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    const SPACE: KeySpaceId = KeySpaceId(1);
+    const KEYS: u64 = 100;
+
+    fn shape() -> Shape {
+        Shape {
+            page_bytes: 1_024,
+            spare_bytes: 64,
+            pages_per_extent: 32,
+            extents: 13,
+            parallelism: 4,
+            frames: None,
+        }
+    }
+
+    fn config() -> Config {
+        Config {
+            capacity_bytes: 6 * shape().extent_bytes() * 6 / 10,
+            ack: Ack::Program,
+            victims: Victims::Greedy,
+            index: |_, lanes| Box::new(HashIndex::new(lanes)),
+            index_config: IndexConfig::default(),
+            checkpoint_bytes: 0,
+            headers_bytes: 0,
+            cache_bytes: 0,
+            saves_buffer: true,
+            reactors: 1,
+            group: clock::Group::new(),
+            seed: 1,
+        }
+    }
+
+    fn key(number: u64) -> Key {
+        Key::new(&number.to_le_bytes()).expect("it has 8 bytes")
+    }
+
+    /// Stores and deletes keys, and returns what they have then.
+    async fn change_keys(store: &Arc<Store>, rng: &mut Rng) -> BTreeMap<u64, Option<Buf>> {
+        let mut keys: BTreeMap<u64, Option<Buf>> = BTreeMap::new();
+        for version in 0..3_000 {
+            let number = rng.below(KEYS);
+            let len = u32::try_from(1 + rng.below(900)).expect("it is small");
+            let value = (rng.below(3) > 0).then(|| Buf::phantom(len, version));
+            let (key, announced) = (key(number), store.announce());
+            let changed = match &value {
+                Some(value) => {
+                    let put = store.put(SPACE, &key, value, Write::default(), announced);
+                    put.await.map(drop)
+                }
+                None => store.delete(SPACE, &key, announced).await,
+            };
+            assert!(matches!(changed, Ok(()) | Err(Error::KeyNotFound)), "{changed:?}");
+            keys.insert(number, value);
+        }
+        keys
+    }
+
+    async fn check_keys(store: &Arc<Store>, keys: &BTreeMap<u64, Option<Buf>>) {
+        for (number, value) in keys {
+            let found = match store.get(SPACE, &key(*number)).await {
+                Err(Error::KeyNotFound) => None,
+                found => Some(found.expect("it can be read")),
+            };
+            let content = |value: &Buf| (value.len(), value.checksum());
+            assert_eq!(found.as_ref().map(content), value.as_ref().map(content), "key {number}");
+        }
+    }
+
+    /// Changes keys of a store in memory, and opens it again. Four reactors of its pool end within
+    /// pieces of cleaning, one after the other.
+    async fn clean_while_reactors_end(places: Places, seed: u64) {
+        let pool = Arc::new(WorkPool::default());
+        let mut rng = Rng::new(seed);
+        for place in 1..=4 {
+            let after = usize::try_from(rng.below(40)).expect("it is small");
+            let pool = pool.clone();
+            places.spawn(place, async move { pool.join_and_end(after) });
+        }
+        clock::sleep(Nanos(1), Stage::Queue).await;
+        assert_eq!(pool.tasks(), 5);
+        let medium = Arc::new(Memory::new(shape()));
+        let store = Store::format_among(pool.clone(), medium.clone(), config());
+        store.create_key_space(SPACE).await.expect("there is room");
+        let keys = change_keys(&store, &mut rng).await;
+        clock::sleep(Nanos(1), Stage::Queue).await;
+        assert_eq!(pool.tasks(), 1, "all have ended");
+        check_keys(&store, &keys).await;
+        let are_in_use = store.log.whole().extents.iter().all(|(_, extent)| !extent.is_victim());
+        assert!(are_in_use, "each victim is reset or in use");
+        let (opened, _) = Store::open(medium, config()).await.expect("it opens");
+        check_keys(&opened, &keys).await;
+    }
+
+    #[test]
+    fn stores_find_room_and_each_victim_is_in_use_again_when_reactors_end_within_cleaning() {
+        for seed in 0..40 {
+            let mut group = PeerGroup::new(5, seed, Some(seed));
+            group.preempt_often(4, 8);
+            let places = group.places();
+            group.run(clean_while_reactors_end(places, seed));
+        }
+    }
 }

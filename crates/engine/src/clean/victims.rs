@@ -17,7 +17,6 @@ use crate::store::Store;
 use crate::write::pending::durable;
 use clock::{Class, Rank, Stage};
 use media::{ExtentId, Stream};
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 impl Store {
@@ -29,9 +28,10 @@ impl Store {
     pub(crate) async fn clean(self: &Arc<Self>, victims: &[ExtentId]) -> Result<(), NoRoom> {
         self.log.whole().begin_copying();
         let found = self.find_records(victims).await;
-        let lost_pages: Vec<u64> = found.iter().map(|found| found.lost_pages).collect();
-        let is_found = found.len() == victims.len();
-        let (moved, copied) = self.copy_live(found).await;
+        let are_found = found.iter().all(Option::is_some);
+        let lost_pages = found.iter().map(|found| found.as_ref().map_or(0, |it| it.lost_pages));
+        let lost_pages: Vec<u64> = lost_pages.collect();
+        let (moved, copied) = self.copy_live(found.into_iter().flatten().collect()).await;
         self.log.pad(&mut self.log.writing_copies().part(), Stream::Gc);
         let landed = self.repoint_all(moved).await;
         let have_live: Vec<bool> = {
@@ -39,9 +39,17 @@ impl Store {
             state.copies.end();
             victims.iter().map(|victim| state.extents.get(*victim).has_live()).collect()
         };
+        let Ok(copied) = copied else {
+            self.give_back(victims);
+            return Err(NoRoom);
+        };
+        let (true, Ok(landed), Copied::All | Copied::Readable) = (are_found, landed, copied) else {
+            // A reactor has ended within its share. The others clean the victims once more.
+            self.give_back(victims);
+            return Ok(());
+        };
         // A disk may write again after it has failed.
-        let may_retry = self.log.media.as_disk().is_some() && self.log.media.writable().is_ok();
-        if !is_found || copied.is_err() || !landed && may_retry {
+        if !landed && self.log.media.as_disk().is_some() && self.log.media.writable().is_ok() {
             self.give_back(victims);
             return Err(NoRoom);
         }
@@ -49,7 +57,7 @@ impl Store {
         for ((victim, has_live), lost_pages) in victims.iter().zip(have_live).zip(lost_pages) {
             if !has_live && landed {
                 emptied.push(*victim);
-            } else if landed && lost_pages == 0 && copied == Ok(Copied::All) {
+            } else if landed && lost_pages == 0 && copied == Copied::All {
                 // All were listed, read and copied. So a write that had replaced one of them has
                 // failed, and the next cleaning finds the record that lives again.
                 self.give_back(&[*victim]);
@@ -66,17 +74,17 @@ impl Store {
         }
     }
 
-    /// Returns the records of the victims. Where several reactors clean, each reads some victims;
-    /// if one of them ends none are returned.
-    async fn find_records(self: &Arc<Self>, victims: &[ExtentId]) -> VecDeque<Found> {
+    /// Returns the records of the victims. Where several reactors clean, each reads some victims.
+    /// `None` for a victim whose reactor has ended.
+    async fn find_records(self: &Arc<Self>, victims: &[ExtentId]) -> Vec<Option<Found>> {
         if let [victim] = victims {
-            return VecDeque::from([self.clone().find_in(*victim).await]);
+            return vec![Some(self.clone().find_in(*victim).await)];
         }
         let pieces = victims.iter().map(|victim| {
             let (store, victim) = (self.clone(), *victim);
             move || store.find_in(victim)
         });
-        self.pool.run(Stage::Gc, pieces.collect()).await.unwrap_or_default().into()
+        self.pool.run_each(Stage::Gc, pieces.collect()).await
     }
 
     async fn find_in(self: Arc<Self>, victim: ExtentId) -> Found {
