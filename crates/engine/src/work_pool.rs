@@ -132,7 +132,13 @@ impl WorkPool {
         let pieces = pieces.into_iter().enumerate();
         let pieces = pieces.map(|(number, piece)| -> Piece {
             let place = Place { results: results.clone(), number, result: None };
-            Box::new(move || Box::pin(async move { place.end(piece().await) }))
+            Box::new(move || {
+                Box::pin(async move {
+                    // What the piece holds drops before its place, which may wake the task.
+                    let result = piece().await;
+                    place.end(result);
+                })
+            })
         });
         let job = self.add(pieces.collect());
         while let Some(piece) = self.take_of(job) {

@@ -1,22 +1,35 @@
 //! The entries of a lane as they were when a checkpoint began.
 //!
-//! The lane has an undo list from that instant on until it is written: the changes in it are undone
-//! in a copy. A table that is dropped in between stays too: the records of its key space say
-//! whether the drop outlives a loss of power.
+//! The lane lists its changes from that instant on until it is copied, and they are undone in the
+//! copy. A table that is dropped in between stays too: the records of its key space say whether the
+//! drop outlives a loss of power.
 //!
-//! The entries are copied range by range of their hashes, and change in between. All changes since
-//! the checkpoint began are in the list, so each range is as it was, whenever it is copied.
+//! The entries are copied range by range of their hashes, and change in between. With each range
+//! the lane hands over the changes that it has listed since the one before. All changes since the
+//! checkpoint began are known then, so each range is as it was, whenever it is copied. The lane's
+//! lock is held for the copy of a range alone.
 
 use crate::format::address::Address;
 use crate::key_space::TableId;
-use crate::lane::entries::Entries;
+use crate::lane::entries::{Change, Entries};
 use std::collections::BTreeMap;
 
-/// Some entries of a table, in the order of their hashes.
-pub(super) struct FrozenRange {
-    pub(super) entries: Vec<(u32, Address)>,
+/// The changes of a lane since a checkpoint began.
+#[derive(Default)]
+pub(super) struct Undo {
+    /// By entry: how many times more often it went than it came.
+    entries: BTreeMap<(TableId, u32, Address), i32>,
+}
+
+/// Some entries of a table as they are now, in the order of their hashes.
+pub(super) struct Copied {
+    table: TableId,
+    from: u32,
+    entries: Vec<(u32, Address)>,
     /// The first hash that may come after them; `None` at the end of the table.
     pub(super) next: Option<u32>,
+    /// What has changed in the lane since the range before was copied.
+    pub(super) changes: Vec<Change>,
 }
 
 impl Entries {
@@ -25,11 +38,11 @@ impl Entries {
         self.tables.iter().chain(&self.dropped).map(|(id, _)| *id).collect()
     }
 
-    /// Returns entries of a table whose hashes are at least `from`: about `limit` of those that it
-    /// has now, as they were.
-    pub(super) fn frozen(&self, id: TableId, from: u32, limit: usize) -> FrozenRange {
+    /// Copies about `limit` entries of a table whose hashes are at least `from`, and hands over the
+    /// changes that the lane has listed.
+    pub(super) fn copy_range(&mut self, table: TableId, from: u32, limit: usize) -> Copied {
         let mut known = self.tables.iter().chain(&self.dropped);
-        let slots = known.find(|(known, _)| *known == id).map(|(_, table)| table.from(from));
+        let slots = known.find(|(known, _)| *known == table).map(|(_, table)| table.from(from));
         let mut entries: Vec<(u32, Address)> = Vec::with_capacity(limit);
         let mut next = None;
         for slot in slots.into_iter().flatten() {
@@ -40,24 +53,8 @@ impl Entries {
             }
             entries.push((slot.hash, slot.address()));
         }
-        self.undo_in(&mut entries, id, |hash| from <= hash && next.is_none_or(|next| hash < next));
-        FrozenRange { entries, next }
-    }
-
-    /// Undoes the changes of a table's hashes in a range, in a copy of the entries there.
-    fn undo_in(&self, entries: &mut Vec<(u32, Address)>, id: TableId, is_in: impl Fn(u32) -> bool) {
-        let changes = self.undo.iter().flatten();
-        let mut undone: BTreeMap<(u32, Address), i32> = BTreeMap::new();
-        for change in changes.filter(|change| change.table == id && is_in(change.slot.hash)) {
-            let entry = (change.slot.hash, change.slot.address());
-            *undone.entry(entry).or_default() += if change.is_new { -1 } else { 1 };
-        }
-        entries.retain(|entry| undone.get(entry).is_none_or(|by| *by >= 0));
-        let kept = entries.len();
-        entries.extend(undone.iter().filter(|(_, by)| **by > 0).map(|(entry, _)| *entry));
-        if entries.len() > kept {
-            entries.sort_by_key(|entry| entry.0);
-        }
+        let changes = self.undo.as_mut().map(std::mem::take).unwrap_or_default();
+        Copied { table, from, entries, next, changes }
     }
 
     /// Ends what the checkpoint began: from now on changes are not listed.
@@ -67,8 +64,43 @@ impl Entries {
     }
 }
 
+impl Undo {
+    pub(super) fn add(&mut self, changes: &[Change]) {
+        for Change { table, slot, is_new } in changes {
+            let entry = (*table, slot.hash, slot.address());
+            *self.entries.entry(entry).or_default() += if *is_new { -1 } else { 1 };
+        }
+    }
+
+    /// Returns a range of entries as they were when the checkpoint began. The changes of the lane
+    /// up to its copy have been added.
+    pub(super) fn undo(&self, copied: Copied) -> Vec<(u32, Address)> {
+        let Copied { table, from, mut entries, next, .. } = copied;
+        let changed = self.entries.range((table, from, Address::MIN)..);
+        let changed = changed
+            .take_while(|((of, hash, _), _)| *of == table && next.is_none_or(|next| *hash < next));
+        let (mut came, mut went) = (Vec::new(), Vec::new());
+        for ((_, hash, address), times) in changed {
+            match times.signum() {
+                -1 => came.push((*hash, *address)),
+                1 => went.push((*hash, *address)),
+                _ => {}
+            }
+        }
+        if !came.is_empty() {
+            entries.retain(|entry| came.binary_search(entry).is_err());
+        }
+        if !went.is_empty() {
+            entries.append(&mut went);
+            entries.sort_by_key(|entry| entry.0);
+        }
+        entries
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::Undo;
     use crate::format::address::Address;
     use crate::hashed_key::HashedKey;
     use crate::index::Index;
@@ -87,14 +119,17 @@ mod tests {
     /// Copies a lane in ranges of a few entries, and calls `between` after each. The lane thaws.
     fn save(index: &HashIndex, lane: usize, mut between: impl FnMut()) -> Saved {
         let (mut saved, hash) = (Saved::new(), join((lane, 0)));
-        let tables = index.lanes.lock(hash).of(hash).entries.frozen_tables();
+        let (tables, mut undo) =
+            (index.lanes.lock(hash).of(hash).entries.frozen_tables(), Undo::default());
         for table in tables {
             let (run, mut next) = (saved.entry(table).or_default(), Some(0));
             while let Some(from) = next {
-                let range = index.lanes.lock(hash).of(hash).entries.frozen(table, from, 3);
-                run.extend(range.entries);
-                next = range.next;
+                let range = index.lanes.lock(hash).of(hash).entries.copy_range(table, from, 3);
+                // The range is of the instant at which it was copied.
                 between();
+                next = range.next;
+                undo.add(&range.changes);
+                run.extend(undo.undo(range));
             }
             assert!(run.is_sorted_by_key(|entry| entry.0), "in the order of hashes");
         }
