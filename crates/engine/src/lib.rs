@@ -75,6 +75,8 @@ mod recover;
 mod sabotage;
 mod store;
 mod sync;
+#[cfg(test)]
+mod test_store;
 mod work_pool;
 mod write;
 

@@ -119,11 +119,11 @@ impl Store {
             let store = self.clone();
             move || async move { store.check_chunk(chunk).await }
         });
-        // If a reactor ends, all these pages are read again.
-        let checked = self.pool.run(Stage::Gc, pieces.collect()).await.unwrap_or_default();
+        let checked = self.pool.run_each(Stage::Gc, pieces.collect()).await;
         let mut bytes = 0;
         for (Chunk { extent, label, .. }, checked) in chunks.iter().zip(checked) {
-            let Some(checked) = checked else { continue };
+            // If a reactor has ended, its pages are read again.
+            let Some(checked) = checked.flatten() else { continue };
             for finding in checked.damaged {
                 if self.is_new(finding.at, *label) {
                     tell(finding);
@@ -209,4 +209,71 @@ impl Store {
 fn time_of(bytes: u64, rate: NonZero<u64>) -> Nanos {
     let nanos = u128::from(bytes) * 1_000_000_000 / u128::from(rate.get());
     Nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::store::Store;
+    use crate::test_store::{SPACE, config, key, shape, value};
+    use crate::work_pool::WorkPool;
+    use crate::{Config, Write};
+    use base::{Nanos, Rng};
+    use clock::Stage;
+    use media::{Memory, Shape};
+    use reactor::{PeerGroup, Places};
+    use std::num::NonZero;
+    use std::sync::Arc;
+
+    /// Reads all of a store by four reactors, of which up to so many end within a piece. Returns
+    /// how many have, the bytes read, as the scrub counts them and as the reactors do, and the
+    /// number of damaged pages: in memory these are all, since pages have no checksums there.
+    async fn read_all(places: Places, enders: usize, seed: u64) -> (usize, [u64; 3]) {
+        let (pool, mut rng) = (Arc::new(WorkPool::default()), Rng::new(seed));
+        let shape = Shape { extents: 40, ..shape() };
+        let medium = Arc::new(Memory::new(shape));
+        let capacity_bytes = 30 * shape.extent_bytes();
+        let config = Config { capacity_bytes, reactors: 4, ..config() };
+        let store = Store::format_among(pool.clone(), medium, config);
+        store.create_key_space(SPACE).await.expect("there is room");
+        for number in 0..500 {
+            let (key, value, announced) = (key(number), value(500, number), store.announce());
+            let put = store.put(SPACE, &key, &value, Write::default(), announced);
+            put.await.expect("there is room");
+        }
+        for place in 1..4 {
+            let (pool, after) = (pool.clone(), rng.below(2));
+            places.spawn(place, async move {
+                if place <= enders {
+                    pool.join_and_end(usize::try_from(after).expect("it is small"));
+                } else {
+                    drop(pool.join());
+                }
+            });
+        }
+        clock::sleep(Nanos(1), Stage::Queue).await;
+        let rate = NonZero::new(1 << 20).expect("it is some");
+        clock::spawn(store.clone().scrub(rate, |_| ()));
+        while store.scrubbed().passes == 0 {
+            clock::sleep(Nanos::from_millis(1), Stage::Queue).await;
+        }
+        let by_reactor = store.work_by_reactor().into_iter();
+        let by_all = by_reactor.map(|work| work.scrubbed_bytes).sum();
+        (4 - pool.tasks(), [store.scrubbed().bytes, by_all, store.scrubbed().damaged])
+    }
+
+    #[test]
+    fn scrub_counts_what_others_read_when_a_reactor_ends_and_reads_its_pages_again() {
+        let mut all_ended = 0;
+        for seed in 0..20 {
+            let [(_, expected), (ended, read)] = [0, 2].map(|enders| {
+                let mut group = PeerGroup::new(4, seed, Some(seed));
+                let places = group.places();
+                group.run(read_all(places, enders, seed))
+            });
+            assert_eq!(read, expected, "seed {seed}");
+            assert_eq!(read[0], read[1], "seed {seed}");
+            all_ended += ended;
+        }
+        assert!(all_ended > 10, "{all_ended} have ended");
+    }
 }

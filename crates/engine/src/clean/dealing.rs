@@ -149,55 +149,18 @@ fn merge(copies: impl Iterator<Item = Copies>) -> Copies {
 #[cfg(test)]
 mod tests {
     use crate::Write;
-    use crate::ack::Ack;
-    use crate::config::Config;
     use crate::error::Error;
-    use crate::index::IndexConfig;
-    use crate::index::hash::HashIndex;
-    use crate::key_space::KeySpaceId;
     use crate::store::Store;
+    use crate::test_store::{SPACE, config, key, shape, value};
     use crate::work_pool::WorkPool;
-    use base::{Buf, Key, Nanos, Rng};
+    use base::{Buf, Nanos, Rng};
     use clock::Stage;
-    use media::{Memory, Shape, Victims};
+    use media::Memory;
     use reactor::{PeerGroup, Places};
     use std::collections::BTreeMap;
     use std::sync::Arc;
 
-    const SPACE: KeySpaceId = KeySpaceId(1);
     const KEYS: u64 = 100;
-
-    fn shape() -> Shape {
-        Shape {
-            page_bytes: 1_024,
-            spare_bytes: 64,
-            pages_per_extent: 32,
-            extents: 13,
-            parallelism: 4,
-            frames: None,
-        }
-    }
-
-    fn config() -> Config {
-        Config {
-            capacity_bytes: 6 * shape().extent_bytes() * 6 / 10,
-            ack: Ack::Program,
-            victims: Victims::Greedy,
-            index: |_, lanes| Box::new(HashIndex::new(lanes)),
-            index_config: IndexConfig::default(),
-            checkpoint_bytes: 0,
-            headers_bytes: 0,
-            cache_bytes: 0,
-            saves_buffer: true,
-            reactors: 1,
-            group: clock::Group::new(),
-            seed: 1,
-        }
-    }
-
-    fn key(number: u64) -> Key {
-        Key::new(&number.to_le_bytes()).expect("it has 8 bytes")
-    }
 
     /// Stores and deletes keys, and returns what they have then.
     async fn change_keys(store: &Arc<Store>, rng: &mut Rng) -> BTreeMap<u64, Option<Buf>> {
@@ -205,7 +168,7 @@ mod tests {
         for version in 0..3_000 {
             let number = rng.below(KEYS);
             let len = u32::try_from(1 + rng.below(900)).expect("it is small");
-            let value = (rng.below(3) > 0).then(|| Buf::phantom(len, version));
+            let value = (rng.below(3) > 0).then(|| value(len, version));
             let (key, announced) = (key(number), store.announce());
             let changed = match &value {
                 Some(value) => {
