@@ -255,8 +255,10 @@ impl Tables {
         Ok(addresses)
     }
 
-    /// Appends a table page with its checksum to the first writer's stream. If it is the `last`, or
-    /// there is no room for it, the open page is closed too, so no page of others joins it.
+    /// Appends a table page with its checksum to the first writer's stream. If it is the last of
+    /// its list, or there is no room for it, the open page of the medium is closed too: a list
+    /// waits for no other. Short table pages before the last may share a page of the medium with
+    /// those of another list.
     fn append<'l>(
         &'l self,
         (name, value, value_crc): (TablePageName, &Buf, u32),
