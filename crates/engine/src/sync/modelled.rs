@@ -1,10 +1,12 @@
 use loom::sync::atomic::{self, Ordering, fence};
 
-/// Defines atomics whose `SeqCst` loads are in one order with `SeqCst` stores and changes.
+/// Defines atomics with a `SeqCst` fence before each `SeqCst` load.
 ///
-/// loom takes `SeqCst` of an access for `AcqRel`, which would let a load miss a store that comes
-/// first in that order. It knows `SeqCst` fences, and one before each such load restores the order:
-/// the mapping that compilers use for Power.
+/// loom takes `SeqCst` of an access for `AcqRel`. Of two threads that each change one atomic and
+/// then load the other's, both could miss the other's change. It knows `SeqCst` fences, with which
+/// one thread finds it. That is all: stores and changes have no fence, so a model may have orders
+/// of them that `SeqCst` excludes. A fence also orders weaker accesses before it, which the load
+/// alone does not, so a model cannot show that one of those is too weak.
 macro_rules! modelled {
     ($($name:ident of $of:ty),*) => {$(
         #[derive(Debug)]
