@@ -411,9 +411,9 @@ impl Store {
 }
 
 impl Log {
-    /// A step of `Store::forget_unread`. `None` while `victim` has readers: the last one wakes the
-    /// current task.
-    pub(crate) fn forget_if_unread(&self, victim: ExtentId, have_landed: bool) -> Option<bool> {
+    /// A step of `Store::forget_unpinned`. `None` while `victim` has a pin: the task that
+    /// takes the last one off wakes the current task.
+    pub(crate) fn forget_if_unpinned(&self, victim: ExtentId, have_landed: bool) -> Option<bool> {
         let mut state = self.whole();
         if self.pins.await_last(victim) {
             return None;

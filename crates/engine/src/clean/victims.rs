@@ -5,8 +5,8 @@
 //!    cleaner's stream and keep their sequence numbers.
 //! 3. When the copies are durable each index entry that still points to the old place is moved, by
 //!    a task that has the right to change it ([`Entry`](crate::write::entry::Entry)).
-//! 4. The extents are reset when the records that replaced their own are durable too, and the last
-//!    reader has left.
+//! 4. The extents are reset when the records that replaced their own are durable too, and each has
+//!    no pin: no reader is in it, and none of its records may have to be undone.
 
 use crate::ack::Ack;
 use crate::clean::copy::Copied;
@@ -119,19 +119,19 @@ impl Store {
         };
         let have_landed = durable(&unlanded).await.is_ok();
         for victim in victims {
-            if self.forget_unread(*victim, have_landed).await {
+            if self.forget_unpinned(*victim, have_landed).await {
                 self.counters.count_victim();
                 self.log.erase(*victim, Class::Gc).await;
             }
         }
     }
 
-    /// Waits for the last reader of `victim`, and takes it out of the log. False, and it stays in
-    /// use, if a record lives in it: after a failed store, which `have_landed` tells, the record
-    /// that it was to replace is the key's newest.
-    async fn forget_unread(&self, victim: ExtentId, have_landed: bool) -> bool {
+    /// Waits until `victim` has no pin, and takes it out of the log. False, and it stays in use, if
+    /// a record lives in it: after a failed store, which `have_landed` tells, the record that it
+    /// was to replace is the key's newest.
+    async fn forget_unpinned(&self, victim: ExtentId, have_landed: bool) -> bool {
         loop {
-            if let Some(is_unused) = self.log.forget_if_unread(victim, have_landed) {
+            if let Some(is_unused) = self.log.forget_if_unpinned(victim, have_landed) {
                 return is_unused;
             }
             clock::park(Rank::Free, Stage::Gc).await;

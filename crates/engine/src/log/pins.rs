@@ -14,10 +14,10 @@ use std::sync::atomic::Ordering;
 /// and each write that made a record dead was in its lane before.
 #[derive(Debug)]
 pub(crate) struct Pins {
-    /// By extent: its pins in the lower half, and those of records that may have to be undone in
+    /// By extent: all pins in the lower half, and those of records that may have to be undone in
     /// the upper half too.
     extents: Vec<AtomicU64>,
-    /// The extent, plus 1, whose last reader the cleaner waits for; 0 for none.
+    /// The extent, plus 1, whose last pin the cleaner waits for; 0 for none.
     awaited: AtomicU32,
     cleaner: Mutex<Option<TaskId>>,
 }
@@ -80,7 +80,7 @@ impl Pins {
         self.extents.iter().any(|pins| pins.load(Ordering::SeqCst) >= PinOf::Revocable as u64)
     }
 
-    /// Wakes the current task, the cleaner, when the last reader has left `extent`. Returns false
+    /// Wakes the current task, the cleaner, when the last pin is taken off `extent`. Returns false
     /// if there is none.
     pub(crate) fn await_last(&self, extent: ExtentId) -> bool {
         let mut cleaner = self.cleaner();

@@ -23,7 +23,7 @@ async fn clean(scene: &Scene) {
         assert!(lanes.of(HASH).entries.replace(TABLE, HASH, from, to));
     }
     loop {
-        if let Some(is_unused) = log.forget_if_unread(VICTIM, true) {
+        if let Some(is_unused) = log.forget_if_unpinned(VICTIM, true) {
             assert!(is_unused, "no record lives in it");
             break;
         }

@@ -247,8 +247,8 @@ impl Log {
         state.extents.get(open.extent).seal(open.page(), None);
     }
 
-    /// Takes an extent of table pages out of the log. False while a page of it is being programmed
-    /// or a reader has it pinned.
+    /// Takes an extent of table pages out of the log. False while it is open, a page of it is being
+    /// programmed, or it is pinned.
     pub(crate) fn forget_tables(&self, id: ExtentId) -> bool {
         let mut state = self.whole();
         let extent = state.extents.get(id);
