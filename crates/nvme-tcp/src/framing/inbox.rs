@@ -207,22 +207,23 @@ impl Inbox {
         let range = plain_capsule(*capsule.common())?;
         staged.get(range.clone())?;
         self.command = *capsule.command();
-        let data = self.start + range.start..self.start + range.end;
+        let next = self.start + range.end;
+        let data = self.start + range.start..next;
         let brought =
-            if data.is_empty() { Brought::Nothing } else { Brought::Data(self.copy(data)) };
+            if data.is_empty() { Brought::Nothing } else { Brought::Data(self.copy(data, next)) };
         self.last_header = (self.start, self.start + size_of::<CapsuleCmd>());
-        self.start += range.end;
+        self.start = next;
         self.arrivals += 1;
         self.counters.count_received();
         Some(brought)
     }
 
-    /// Copies the data at `range` out of staging.
+    /// Copies the data at `range` out of staging, in which the next PDU begins at `next`.
     #[inline]
-    fn copy(&mut self, range: Range<usize>) -> Buf {
+    fn copy(&mut self, range: Range<usize>, next: usize) -> Buf {
+        let staged = &self.staging[..self.end];
         if range.len() <= SharedCopy::DATA_BYTES_MAX
-            && let Some(data) =
-                self.shared.data(&self.staging, range.clone(), self.end, &self.counters)
+            && let Some(data) = self.shared.data(staged, range.clone(), next, &self.counters)
         {
             return data;
         }
@@ -308,7 +309,8 @@ impl Inbox {
         let (data, digest) = self.staging[self.start..end].split_at(len);
         let is_intact = digest.is_empty() || self.peer_digest.accept(read_digest(digest), data);
         let data = self.start..self.start + len;
-        let brought = if is_intact { Brought::Data(self.copy(data)) } else { Brought::Damaged };
+        let brought =
+            if is_intact { Brought::Data(self.copy(data, end)) } else { Brought::Damaged };
         self.start = end;
         Ok(Some(Arrival::Capsule(brought)))
     }

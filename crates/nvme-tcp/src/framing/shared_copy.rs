@@ -21,17 +21,17 @@ impl SharedCopy {
     /// it where it is.
     pub(super) const DATA_BYTES_MAX: usize = 511;
 
-    /// Returns the data at `range` of staging, if others may follow them there: what has come ends
-    /// at `end`. Counts the copy when it makes one.
+    /// Returns the data at `range` of staging, if others may follow them there: the next PDU begins
+    /// at `next`, and may have come. Counts the copy when it makes one.
     #[inline]
     pub(super) fn data(
         &mut self,
         staging: &[u8],
         range: Range<usize>,
-        end: usize,
+        next: usize,
         counters: &Counters,
     ) -> Option<Buf> {
-        if self.bytes.is_none() && range.end == end {
+        if self.bytes.is_none() && next == staging.len() {
             return None;
         }
         let has = |bytes: &Arc<[u8]>| range.end <= self.start + bytes.len();
@@ -39,7 +39,7 @@ impl SharedCopy {
             Some(bytes) => bytes,
             None => {
                 self.start = range.start;
-                let part = &staging[range.start..end.min(range.start + COPY_BYTES_MAX)];
+                let part = &staging[range.start..staging.len().min(range.start + COPY_BYTES_MAX)];
                 counters.count_copy(part.len());
                 Arc::from(part)
             }
