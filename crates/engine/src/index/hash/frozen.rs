@@ -68,7 +68,11 @@ impl Undo {
     pub(super) fn add(&mut self, changes: &[Change]) {
         for Change { table, slot, is_new } in changes {
             let entry = (*table, slot.hash, slot.address());
-            *self.entries.entry(entry).or_default() += if *is_new { -1 } else { 1 };
+            let times = self.entries.entry(entry).or_default();
+            *times += if *is_new { -1 } else { 1 };
+            if *times == 0 {
+                self.entries.remove(&entry);
+            }
         }
     }
 
@@ -81,11 +85,8 @@ impl Undo {
             .take_while(|((of, hash, _), _)| *of == table && next.is_none_or(|next| *hash < next));
         let (mut came, mut went) = (Vec::new(), Vec::new());
         for ((_, hash, address), times) in changed {
-            match times.signum() {
-                -1 => came.push((*hash, *address)),
-                1 => went.push((*hash, *address)),
-                _ => {}
-            }
+            let list = if *times < 0 { &mut came } else { &mut went };
+            list.push((*hash, *address));
         }
         if !came.is_empty() {
             entries.retain(|entry| came.binary_search(entry).is_err());
