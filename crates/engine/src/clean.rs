@@ -8,6 +8,6 @@ mod dealing;
 pub(crate) mod expiring;
 pub(crate) mod expiry;
 mod found;
-mod room_queue;
+pub(crate) mod room_queue;
 pub(crate) mod turn;
 pub(crate) mod victims;

@@ -1,6 +1,6 @@
 //! The state of cleaning, and the tasks that wait for it.
 
-use crate::clean::room_queue::RoomQueue;
+use crate::clean::room_queue::{Place, RoomQueue};
 use crate::extent::Extent;
 use crate::format::record::Sequence;
 use base::Rng;
@@ -210,17 +210,17 @@ impl Cleaner {
     }
 
     /// Puts the current task, a store of `writer`, into the queue of those that wait for space, if
-    /// it `is_short` of it or has to queue behind others: not if it `had_turn`. Returns whether it
-    /// has.
-    pub(crate) fn queue(&self, writer: usize, had_turn: bool, is_short: bool) -> bool {
+    /// it `is_short` of it or has to queue behind others: not if it `had` a place before. Returns
+    /// its place, and whether it waits there.
+    pub(crate) fn queue(&self, writer: usize, had: Option<Place>, is_short: bool) -> (Place, bool) {
         let mut state = self.state();
-        let queues_behind = !had_turn && state.waiters.writers() >> writer & 1 == 1;
+        let queues_behind = had.is_none() && state.waiters.writers() >> writer & 1 == 1;
         if !is_short && !queues_behind {
-            return false;
+            return (had.unwrap_or_else(|| state.waiters.last()), false);
         }
-        state.waiters.add(writer, clock::current(), had_turn);
+        let place = state.waiters.add(writer, clock::current(), had);
         self.note_waiters(&state);
-        true
+        (place, true)
     }
 
     /// Returns whether the current task, which has waited for space, was woken because the cleaner

@@ -67,7 +67,7 @@ impl Store {
         }
     }
 
-    /// Ends cleaning after the current victim. After this the store writes only for its callers,
+    /// Ends cleaning after the current victims. After this the store writes only for its callers,
     /// and stores that need space fail.
     pub async fn end_cleaning(&self) {
         self.cleaner.end().await;
@@ -107,7 +107,7 @@ impl Store {
             self.cleaner.promotion.want(free <= RESERVED_EXTENTS);
             if free > RESERVED_EXTENTS {
                 self.cleaner.state().round = Round::first(self.log.whole().sequence);
-                self.release_stores(free - RESERVED_EXTENTS);
+                self.release_stores();
             }
             let (round, hosts_wait) = self.cleaner.round();
             let victims = self.take_victims(free, round, &mut fruitless);
@@ -130,10 +130,15 @@ impl Store {
         }
     }
 
-    /// Wakes stores that wait for so many free extents.
-    fn release_stores(&self, extents: u32) {
-        let open = self.log.whole().with_open_extents();
-        self.cleaner.release(extents, open);
+    /// Wakes stores that wait for space, if there are extents that they may open.
+    pub(super) fn release_stores(&self) {
+        let (free, open) = {
+            let state = self.log.whole();
+            (self.log.free_extents(&state), state.with_open_extents())
+        };
+        if free > RESERVED_EXTENTS {
+            self.cleaner.release(free - RESERVED_EXTENTS, open);
+        }
     }
 
     /// See [`Round::next`].
@@ -190,11 +195,16 @@ impl Store {
         state.extents.iter().find(|(_, extent)| is_dead(extent)).map(|(id, _)| id)
     }
 
-    /// Takes a victim if cleaning can free space that is needed: several if more reactors clean,
-    /// whose live records together fill at most an extent.
+    /// Takes a victim if cleaning can free space that is needed. If several reactors clean it takes
+    /// several, as long as the live records of all together fill at most an extent, and the reserve
+    /// is there. It takes one where tombstones are to go: those of a second could not go before the
+    /// first is reset.
     fn take_victims(&self, free: u32, round: Round, fruitless: &mut u32) -> Vec<ExtentId> {
         let reactors = self.pool.tasks();
-        let count = if reactors == 1 { 1 } else { reactors * VICTIMS_OF_EACH };
+        let takes_one = reactors == 1
+            || free < RESERVED_EXTENTS
+            || self.has_many_tombstones(&self.log.whole(), free);
+        let count = if takes_one { 1 } else { reactors * VICTIMS_OF_EACH };
         let (mut victims, mut live) = (Vec::new(), 0);
         if let Some(urgent) = self.urgent_victim(free) {
             self.log.whole().extents.get(urgent).begin_cleaning();
@@ -233,6 +243,14 @@ impl Store {
         self.log.media.as_memory().and_then(|_| self.dead_extent())
     }
 
+    /// Returns whether tombstones take so much that they are to be cleaned away first.
+    fn has_many_tombstones(&self, state: &log::State, free: u32) -> bool {
+        let spare = self.log.shape.extent_bytes() * u64::from(self.log.shape.extents);
+        let spare = spare.saturating_sub(self.config.capacity_bytes);
+        let tombstone_bytes = state.live.tombstones().bytes - state.live.needless_bytes();
+        free >= RESERVED_EXTENTS && tombstone_bytes > spare / 4
+    }
+
     /// Returns a victim if cleaning can free space. `fruitless` counts victims in a row that won
     /// too little.
     fn choose_victim(&self, free: u32, round: Round, fruitless: &mut u32) -> Option<ExtentId> {
@@ -244,10 +262,7 @@ impl Store {
         let worth = if forced { u64::from(least) } else { extent_bytes / WORTH_CLEANING };
         let state = self.log.whole();
         let of_round = || state.extents.iter().filter(|(_, extent)| round.is_for(extent));
-        let spare = extent_bytes * u64::from(self.log.shape.extents);
-        let spare = spare.saturating_sub(self.config.capacity_bytes);
-        let tombstone_bytes = state.live.tombstones().bytes - state.live.needless_bytes();
-        if free >= RESERVED_EXTENTS && tombstone_bytes > spare / 4 {
+        if self.has_many_tombstones(&state, free) {
             // Tombstones go when every extent older than they are has been reset.
             let cleanable = of_round().filter(|(_, extent)| extent.is_cleanable());
             return cleanable.min_by_key(|(_, extent)| extent.label.epoch).map(|(id, _)| id);

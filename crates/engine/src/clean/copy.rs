@@ -156,7 +156,7 @@ impl Store {
         Some(view.headers(layout).map(|found| self.log.record(at.extent, &listed(found))).collect())
     }
 
-    /// Returns the epoch of the oldest extent other than the victim, whose records all go at once.
+    /// Returns the epoch of the oldest extent but the victim. The victim's records all go at once.
     /// Extents that the medium could not erase count: the next opening finds them again.
     pub(super) fn oldest_epoch_but(&self, victim: ExtentId) -> u64 {
         let state = self.log.whole();

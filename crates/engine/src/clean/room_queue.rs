@@ -5,21 +5,26 @@
 
 use clock::TaskId;
 use std::collections::VecDeque;
+use std::num::NonZeroU64;
 
 /// See the module's documentation.
 #[derive(Debug, Default)]
 pub(crate) struct RoomQueue {
     /// By writer.
     queues: Vec<VecDeque<Waiter>>,
-    /// Number of stores that have come so far.
-    came: u64,
+    /// Number of places that were given.
+    places: u64,
 }
+
+/// The place of a store in the order in which all came.
+// Without 0, `Option<Place>` is as small: each write has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place(NonZeroU64);
 
 #[derive(Debug)]
 struct Waiter {
     task: TaskId,
-    /// Its place in the order in which all stores came.
-    place: u64,
+    place: Place,
 }
 
 impl RoomQueue {
@@ -33,17 +38,27 @@ impl RoomQueue {
         self.queues.iter().enumerate().map(bit).sum()
     }
 
-    /// Adds a store of `writer` at the end of its queue, or as the first if it had its turn.
-    pub(crate) fn add(&mut self, writer: usize, task: TaskId, had_turn: bool) {
+    /// Adds a store of `writer`, and returns its place: at the end of its queue, or as the first
+    /// if it had a place before, which it keeps.
+    pub(crate) fn add(&mut self, writer: usize, task: TaskId, had: Option<Place>) -> Place {
         if self.queues.len() <= writer {
             self.queues.resize_with(writer + 1, VecDeque::new);
         }
-        let queue = &mut self.queues[writer];
-        self.came += 1;
-        match queue.front().filter(|_| had_turn) {
-            Some(first) => queue.push_front(Waiter { task, place: first.place }),
-            None => queue.push_back(Waiter { task, place: self.came }),
+        if let Some(place) = had {
+            let queue = &mut self.queues[writer];
+            let place = queue.front().map_or(place, |first| place.min(first.place));
+            queue.push_front(Waiter { task, place });
+            return place;
         }
+        let place = self.last();
+        self.queues[writer].push_back(Waiter { task, place });
+        place
+    }
+
+    /// Returns a place behind all stores.
+    pub(crate) fn last(&mut self) -> Place {
+        self.places += 1;
+        Place(NonZeroU64::new(self.places).expect("it begins at 1"))
     }
 
     /// Takes out the first store of `writer`.
@@ -95,7 +110,7 @@ mod tests {
         let tasks = tasks(5);
         let mut queue = RoomQueue::default();
         for (writer, task) in [2, 0, 2, 1, 2].into_iter().zip(&tasks) {
-            queue.add(writer, *task, false);
+            queue.add(writer, *task, None);
         }
         assert_eq!(queue.writers(), 0b111);
         assert_eq!(queue.next(1, 0b100, 9), [tasks[1]]);
@@ -108,13 +123,15 @@ mod tests {
     fn a_store_that_had_its_turn_is_the_first_of_its_writer_again() {
         let tasks = tasks(4);
         let mut queue = RoomQueue::default();
-        for (at, (writer, had_turn)) in
-            [(1, false), (0, false), (0, true), (0, false)].into_iter().enumerate()
-        {
-            queue.add(writer, tasks[at], had_turn);
-        }
-        assert_eq!(queue.next(1, 0, 9), [tasks[0]]);
-        assert_eq!(queue.take_all(), [tasks[2], tasks[1], tasks[3]]);
+        let first = queue.add(0, tasks[0], None);
+        queue.add(1, tasks[1], None);
+        queue.add(0, tasks[2], None);
+        assert_eq!(queue.next_of(0), Some(tasks[0]));
+        assert_eq!(queue.add(0, tasks[0], Some(first)), first);
+        assert_eq!(queue.next(1, 0, 9), [tasks[0], tasks[2]]);
+        queue.add(0, tasks[0], Some(first));
+        queue.add(0, tasks[3], None);
+        assert_eq!(queue.take_all(), [tasks[0], tasks[1], tasks[3]], "it keeps its place");
         assert!(queue.is_empty());
     }
 }

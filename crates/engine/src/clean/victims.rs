@@ -43,7 +43,8 @@ impl Store {
             self.give_back(victims);
             return Err(NoRoom);
         };
-        let (true, Ok(landed), Copied::All | Copied::Readable) = (are_found, landed, copied) else {
+        let landed = landed.ok().filter(|_| are_found && copied != Copied::Partly);
+        let Some(landed) = landed else {
             // A reactor has ended within its share. The others clean the victims once more.
             self.give_back(victims);
             return Ok(());
@@ -118,7 +119,11 @@ impl Store {
             Ack::Buffer { .. } => self.log.close_host_pages(),
         };
         let have_landed = durable(&unlanded).await.is_ok();
-        for victim in victims {
+        for (number, victim) in victims.iter().enumerate() {
+            if number > 0 {
+                // The next victim may have a pin for long.
+                self.release_stores();
+            }
             if self.forget_unpinned(*victim, have_landed).await {
                 self.counters.count_victim();
                 self.log.erase(*victim, Class::Gc).await;

@@ -11,13 +11,13 @@ use std::collections::BTreeMap;
 /// The place of the cleaner's stream while it copies, and the tombstones in the index.
 #[derive(Debug)]
 pub(crate) struct Copies {
-    /// When the cleaner took its last victims.
+    /// When the cleaner last began to copy.
     since: Sequence,
-    /// The place of the cleaner's stream when it took the victims that it is copying.
+    /// The place of the cleaner's stream when it began to copy.
     copying: Option<Copying>,
     /// Tombstones that the index holds, by their addresses.
     deleting: BTreeMap<Address, (TableId, Key)>,
-    /// Tombstones that it held when the cleaner took its victims, or later, and does not hold now.
+    /// Tombstones that it held when the cleaner began to copy, or later, and does not hold now.
     deleted: Vec<(TableId, Key, Address)>,
 }
 
@@ -35,7 +35,7 @@ impl Copies {
         Self { since, copying: None, deleting: BTreeMap::new(), deleted: Vec::new() }
     }
 
-    /// Returns when the cleaner took its last victims.
+    /// Returns when the cleaner last began to copy.
     pub(crate) const fn since(&self) -> Sequence {
         self.since
     }
@@ -86,7 +86,7 @@ impl Copies {
         &self.deleting
     }
 
-    /// Returns those that have left it since the cleaner took its victims.
+    /// Returns those that have left it since the cleaner began to copy.
     pub(crate) fn deleted(&self) -> &[(TableId, Key, Address)] {
         &self.deleted
     }

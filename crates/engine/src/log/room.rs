@@ -7,7 +7,7 @@ use media::Stream;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoRoom;
 
-/// Extents that stores must leave. Cleaning a victim moves at most an extent's worth of records,
+/// Extents that stores must leave. Each time cleaning moves at most an extent's worth of records,
 /// which fill the cleaner's open extent and, where they pack worse than before, up to two more; the
 /// third is for tombstones, which take little and make room.
 pub(crate) const RESERVED_EXTENTS: u32 = 3;

@@ -192,7 +192,7 @@ impl Store {
 
 impl Whole<'_> {
     /// Returns the extents of records as they are now. While the cleaner copies, the pages that it
-    /// wrote since it took its victim count as unknown: the index may still point to the originals.
+    /// wrote since it began to copy count as unknown: the index may still point to the originals.
     fn extent_images(&self) -> Vec<ExtentImage> {
         let images = self.extents.iter().filter(|(_, extent)| extent.label.stream != Stream::Index);
         let images = images.map(|(id, extent)| {

@@ -156,7 +156,7 @@ impl Store {
         self.log.whole().extents.get(extent).left.contains(&record.address)
     }
 
-    /// Returns true for a record that the cleaner has written since it took its victim. The index
+    /// Returns true for a record that the cleaner has written since it began to copy. The index
     /// points to it once it no longer points to the original.
     fn is_being_copied(&self, record: &Record) -> bool {
         let at = self.log.page_id(record.address);

@@ -1,4 +1,5 @@
 use crate::ack::Ack;
+use crate::clean::room_queue::Place;
 use crate::log::Part;
 use crate::store::Store;
 use std::sync::Arc;
@@ -11,8 +12,8 @@ pub struct Announced {
     store: Option<Arc<Store>>,
     /// The number of the writer that counts it.
     counted: Option<usize>,
-    /// The write has waited for space, and has had its turn.
-    pub(crate) has_waited: bool,
+    /// Its place among the writes that wait for space, if it was one of them.
+    pub(crate) place: Option<Place>,
 }
 
 impl Announced {
@@ -61,12 +62,12 @@ impl Store {
     /// Announces a store or delete: call it when the command is accepted, before any other wait.
     pub fn announce(self: &Arc<Self>) -> Announced {
         if self.config.ack != Ack::Program {
-            return Announced { store: None, counted: None, has_waited: false };
+            return Announced { store: None, counted: None, place: None };
         }
         let mut writing = self.log.writing();
         let writer = writing.writer();
         writer.buffer.announce();
         let counted = Some(writer.number);
-        Announced { store: Some(self.clone()), counted, has_waited: false }
+        Announced { store: Some(self.clone()), counted, place: None }
     }
 }

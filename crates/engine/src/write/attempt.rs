@@ -251,7 +251,7 @@ impl<'a, 'k> Attempt<'a, 'k> {
     /// As [`Self::shortage`], for a write that has not waited: writes that wait for space go first.
     /// A tombstone does not wait behind values.
     fn first_shortage(&self, writing: &mut Writing<'_>) -> Option<Shortage> {
-        let waits = self.set.kind.is_value() && !self.announced.has_waited;
+        let waits = self.set.kind.is_value() && self.announced.place.is_none();
         if waits && self.store.is_room_awaited() {
             return Some(Shortage::Extent);
         }
@@ -279,8 +279,8 @@ impl<'a, 'k> Attempt<'a, 'k> {
         while let Some(short) = shortage {
             match short {
                 Shortage::Extent => {
-                    let had_turn = std::mem::replace(&mut self.announced.has_waited, true);
-                    self.reach = self.store.cleaner_makes_room(self.set.kind, had_turn).await?;
+                    let place = &mut self.announced.place;
+                    self.reach = self.store.cleaner_makes_room(self.set.kind, place).await?;
                 }
                 Shortage::Buffer => self.wait_for_landing().await,
             }

@@ -1,6 +1,7 @@
 //! Waiting for space in the log.
 
 use crate::ack::Ack;
+use crate::clean::room_queue::Place;
 use crate::error::Error;
 use crate::format::record::Kind;
 use crate::log::{Reach, Writing};
@@ -43,18 +44,19 @@ impl Store {
 
     /// Waits for an extent to become free for a record of this kind, and returns the writers that
     /// have room: all together if cleaning cannot free an extent for the own one; an error if they
-    /// have none either. With `had_turn` the write goes to the front of the queue: other writes had
-    /// taken the space.
+    /// have none either. A write that has a `place` goes to the front of the queue: other writes
+    /// had taken the space. Others get one.
     pub(crate) async fn cleaner_makes_room(
         &self,
         kind: Kind,
-        had_turn: bool,
+        place: &mut Option<Place>,
     ) -> Result<Reach, Error> {
-        let is_queued = {
+        let (own, is_queued) = {
             let mut writing = self.log.writing();
             let is_short = self.lacks_room(&mut writing, kind);
-            self.cleaner.queue(self.log.own_writer(), had_turn, is_short)
+            self.cleaner.queue(self.log.own_writer(), *place, is_short)
         };
+        *place = Some(own);
         if !is_queued {
             return Ok(Reach::Own);
         }
