@@ -241,14 +241,15 @@ fn a_job_fails_if_a_reactor_ends_within_its_piece_and_the_pool_forgets_its_worke
 
 #[test]
 fn the_pool_forgets_a_worker_whose_reactor_ends_while_it_is_idle() {
-    let pool = Arc::new(WorkPool::default());
-    let in_pool = pool.clone();
+    let (pool, joined) = (Arc::new(WorkPool::default()), Arc::new(AtomicBool::default()));
+    let (in_pool, seen) = (pool.clone(), joined.clone());
     let work = async move {
         drop(in_pool.join());
         wait_for_tasks(&in_pool, 3).await;
+        joined.store(true, Ordering::SeqCst);
         wait_for_tasks(&in_pool, 2).await;
         // The pool wakes the worker that became idle last, which is that of this reactor now.
         do_job_together(&in_pool).await;
     };
-    do_beside_one_that_ends(&pool, || true, work);
+    do_beside_one_that_ends(&pool, move || seen.load(Ordering::SeqCst), work);
 }
