@@ -57,6 +57,13 @@ impl Team {
     }
 
     /// Runs a reactor whose worker leaves when `end` has happened.
+    fn help_and_leave(&self, number: u32) -> JoinHandle<()> {
+        self.spawn(number, |worker| async {
+            yield_now().await;
+            worker.leave().await;
+        })
+    }
+
     fn help_until(&self, number: u32, end: &Arc<Event>) -> JoinHandle<()> {
         let end = end.clone();
         self.spawn(number, |worker| async move {
@@ -124,10 +131,7 @@ fn loom_idle_worker_takes_a_piece_at_once() {
 fn loom_worker_that_leaves_strands_no_piece() {
     check_by_loom(None, || {
         let team = Team::new(2);
-        let helper = team.spawn(1, |worker| async {
-            yield_now().await;
-            worker.leave().await;
-        });
+        let helper = team.help_and_leave(1);
         team.peers.run(0, team.do_job(2));
         helper.join().unwrap();
         assert_eq!(team.pool.tasks(), 1);
@@ -160,10 +164,7 @@ fn loom_worker_that_has_left_is_not_woken() {
 fn loom_job_ends_though_one_of_two_workers_leaves() {
     check_by_loom(Some(4), || {
         let (team, end) = (Team::new(3), Arc::default());
-        let leaving = team.spawn(1, |worker| async {
-            yield_now().await;
-            worker.leave().await;
-        });
+        let leaving = team.help_and_leave(1);
         let helper = team.help_until(2, &end);
         team.peers.run(0, async {
             team.do_job(3).await;
@@ -180,10 +181,7 @@ fn loom_job_ends_though_one_of_two_workers_leaves() {
 fn loom_worker_that_leaves_passes_its_wake_on() {
     check_by_loom(Some(2), || {
         let (team, end) = (Team::new(3), Arc::default());
-        let leaving = team.spawn(1, |worker| async {
-            yield_now().await;
-            worker.leave().await;
-        });
+        let leaving = team.help_and_leave(1);
         let helper = team.help_until(2, &end);
         team.peers.run(0, async {
             team.do_job_together().await;
