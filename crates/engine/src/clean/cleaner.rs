@@ -214,7 +214,7 @@ impl Cleaner {
     /// its place, and whether it waits there.
     pub(crate) fn queue(&self, writer: usize, had: Option<Place>, is_short: bool) -> (Place, bool) {
         let mut state = self.state();
-        let queues_behind = had.is_none() && state.waiters.writers() >> writer & 1 == 1;
+        let queues_behind = had.is_none() && state.waiters.has_any_of(writer);
         if !is_short && !queues_behind {
             return (had.unwrap_or_else(|| state.waiters.last()), false);
         }

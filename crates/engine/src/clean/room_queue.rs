@@ -38,6 +38,11 @@ impl RoomQueue {
         self.queues.iter().enumerate().map(bit).sum()
     }
 
+    /// Returns whether a store of `writer` waits.
+    pub(crate) fn has_any_of(&self, writer: usize) -> bool {
+        self.queues.get(writer).is_some_and(|queue| !queue.is_empty())
+    }
+
     /// Adds a store of `writer`, and returns its place: at the end of its queue, or as the first
     /// if it had a place before, which it keeps.
     pub(crate) fn add(&mut self, writer: usize, task: TaskId, had: Option<Place>) -> Place {

@@ -22,7 +22,7 @@ pub(super) struct Undo {
 }
 
 /// Some entries of a table as they are now, in the order of their hashes.
-pub(super) struct Copied {
+pub(super) struct CopiedRange {
     table: TableId,
     from: u32,
     entries: Vec<(u32, Address)>,
@@ -40,7 +40,7 @@ impl Entries {
 
     /// Copies about `limit` entries of a table whose hashes are at least `from`, and hands over the
     /// changes that the lane has listed.
-    pub(super) fn copy_range(&mut self, table: TableId, from: u32, limit: usize) -> Copied {
+    pub(super) fn copy_range(&mut self, table: TableId, from: u32, limit: usize) -> CopiedRange {
         let mut known = self.tables.iter().chain(&self.dropped);
         let slots = known.find(|(known, _)| *known == table).map(|(_, table)| table.from(from));
         let mut entries: Vec<(u32, Address)> = Vec::with_capacity(limit);
@@ -54,7 +54,7 @@ impl Entries {
             entries.push((slot.hash, slot.address()));
         }
         let changes = self.undo.as_mut().map(std::mem::take).unwrap_or_default();
-        Copied { table, from, entries, next, changes }
+        CopiedRange { table, from, entries, next, changes }
     }
 
     /// Ends what the checkpoint began: from now on changes are not listed.
@@ -78,8 +78,8 @@ impl Undo {
 
     /// Returns a range of entries as they were when the checkpoint began. The changes of the lane
     /// up to its copy have been added.
-    pub(super) fn undo(&self, copied: Copied) -> Vec<(u32, Address)> {
-        let Copied { table, from, mut entries, next, .. } = copied;
+    pub(super) fn undo(&self, copied: CopiedRange) -> Vec<(u32, Address)> {
+        let CopiedRange { table, from, mut entries, next, .. } = copied;
         let changed = self.entries.range((table, from, Address::MIN)..);
         let changed = changed
             .take_while(|((of, hash, _), _)| *of == table && next.is_none_or(|next| *hash < next));
