@@ -21,7 +21,9 @@ pub enum Order {
     Tables,
     /// Pieces of work that any reactor may do, or their results. Taken alone.
     Pool,
-    /// A medium: how its extents are used, and what is on its way to it.
+    /// An extent of a medium: how it is used, and what is on its way to it.
+    Extent,
+    /// What the extents of a medium share.
     Medium,
 }
 
@@ -29,7 +31,7 @@ impl Order {
     /// True for what is correct by itself, one call after the other: a stretch may lock it several
     /// times.
     const fn is_of_object(self) -> bool {
-        matches!(self, Self::Medium)
+        matches!(self, Self::Extent | Self::Medium)
     }
 }
 

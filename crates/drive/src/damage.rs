@@ -155,10 +155,9 @@ impl Drive {
     /// The opening of which an extent has a footer, if that or a later one is known to be there:
     /// the opening is not one that a mark has ended. An old copy is told of as a whole.
     fn footer_after(&self, extent: ExtentId, ended: Opening) -> Option<Opening> {
-        let state = self.state();
-        let known = state.ledger.entry(extent).filter(Entry::is_over);
+        let known = self.state().ledger.entry(extent).filter(Entry::is_over);
         let opening = known.map(|known| known.opening).filter(|opening| *opening > ended);
-        opening.filter(|_| !state.extents.is_outdated(extent))
+        opening.filter(|_| !self.extent(extent).is_outdated())
     }
 
     async fn damaged_ledger(&self) -> Result<Vec<Damage>, Error> {

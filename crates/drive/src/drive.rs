@@ -1,5 +1,5 @@
 use crate::durability::Durability;
-use crate::extents::Extents;
+use crate::extents::{Extent, Free};
 use crate::flusher::Flushes;
 use crate::layout::Layout;
 use crate::ledger::Ledger;
@@ -13,6 +13,8 @@ use std::sync::{Arc, OnceLock, Weak};
 const POOL_BYTES: usize = 4 << 20;
 
 /// What the tasks of a medium share.
+// Its fields are apart from the counts of its `Arc`, which reactors change for each write.
+#[repr(align(128))]
 pub(crate) struct Drive {
     pub(crate) blocks: Arc<dyn Blocks>,
     pub(crate) layout: Layout,
@@ -26,12 +28,15 @@ pub(crate) struct Drive {
     pub(crate) pool: BufPool,
     /// Why nothing more is written, once that is so.
     ended: OnceLock<Error>,
+    extents: Vec<Lock<Extent>>,
     state: Lock<State>,
 }
 
-/// What changes while a medium is open.
+/// What all extents of an open medium share. The lock of an extent may be held around it.
+// Its lock is apart from what reactors read without it.
+#[repr(align(128))]
 pub(crate) struct State {
-    pub(crate) extents: Extents,
+    pub(crate) free: Free,
     pub(crate) flushes: Flushes,
     pub(crate) ledger: Ledger,
     /// Free extents in whose places old copies were found.
@@ -49,7 +54,7 @@ impl Drive {
         durability: Durability,
     ) -> Self {
         let state = State {
-            extents: Extents::default(),
+            free: Free::default(),
             flushes: Flushes::default(),
             ledger: Ledger::default(),
             outdated: Vec::new(),
@@ -59,8 +64,10 @@ impl Drive {
         assert!(sizes.iter().all(|size| size.is_power_of_two()), "{layout:?} is cut by shifts");
         let (shape, pool) = (layout.shape(0), BufPool::new(POOL_BYTES));
         let state = Lock::new(Order::Medium, state);
+        let extent = |_| Lock::new(Order::Extent, Extent::default());
+        let extents = (0..layout.extents).map(extent).collect();
         let ended = OnceLock::new();
-        Self { blocks, layout, secret, mount, durability, shape, pool, ended, state }
+        Self { blocks, layout, secret, mount, durability, shape, pool, ended, extents, state }
     }
 
     /// Writes nothing more, and fails with `error` where it would, or with an earlier error.
@@ -76,6 +83,21 @@ impl Drive {
     #[track_caller]
     pub(crate) fn state(&self) -> Guard<'_, State> {
         self.state.lock()
+    }
+
+    /// Locks what is known of an extent.
+    #[track_caller]
+    pub(crate) fn extent(&self, id: ExtentId) -> Guard<'_, Extent> {
+        self.extents[id.0 as usize].lock()
+    }
+
+    /// Locks one extent after the other, and returns what `read` makes of each.
+    pub(crate) fn each_extent<T>(
+        &self,
+        mut read: impl FnMut(ExtentId, &mut Extent) -> Option<T>,
+    ) -> Vec<T> {
+        let ids = (0..self.layout.extents).map(ExtentId);
+        ids.filter_map(|id| read(id, &mut self.extent(id))).collect()
     }
 
     pub(crate) const fn origin(&self, extent: ExtentId, opening: Opening) -> Origin {

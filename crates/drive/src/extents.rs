@@ -4,16 +4,10 @@ use crate::tail::Tail;
 use media::{Ends, Error, ExtentId, ExtentInfo, Label};
 use std::collections::BTreeSet;
 
-/// What is known of all extents.
+/// What is known of an extent.
+// A line of the processor's cache is fetched with its neighbour.
 #[derive(Debug, Default)]
-pub(crate) struct Extents {
-    all: Vec<Extent>,
-    /// How often each free extent was opened, so that the least used one comes first.
-    free: BTreeSet<(u32, ExtentId)>,
-}
-
-/// What is known of one.
-#[derive(Clone, Debug, Default)]
+#[repr(align(128))]
 pub(crate) struct Extent {
     /// The last one, or how often it was opened before.
     pub(crate) opening: Opening,
@@ -21,7 +15,7 @@ pub(crate) struct Extent {
 }
 
 /// An extent that holds something, or is to.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Used {
     pub(crate) label: Label,
     /// One more than the number of the last unit.
@@ -35,120 +29,80 @@ pub(crate) struct Used {
     pub(crate) is_outdated: bool,
 }
 
-impl Extents {
-    /// Those that were found, in order.
-    pub(crate) fn found(all: Vec<Extent>) -> Self {
-        let free = (0..).zip(&all).filter(|(_, extent)| extent.used.is_none());
-        let free = free.map(|(id, extent)| (extent.opening.count, ExtentId(id))).collect();
-        Self { all, free }
-    }
-
-    pub(crate) fn free(&self) -> usize {
-        self.free.len()
-    }
-
-    /// Opens the free extent that was least often opened.
-    pub(crate) fn open(&mut self, mount: u32, label: Label) -> Result<ExtentId, Error> {
-        let (count, id) = self.free.pop_first().ok_or(Error::NoFreeExtent)?;
-        let extent = &mut self.all[id.0 as usize];
-        extent.opening = Opening { mount, count: count.wrapping_add(1) };
+impl Extent {
+    /// Opens the extent, which is free.
+    pub(crate) fn open(&mut self, opening: Opening, label: Label) {
+        assert!(self.used.is_none(), "only a free extent is opened");
+        self.opening = opening;
         let (pages, tail) = (Some(Vec::new()), Some(Box::default()));
-        extent.used = Some(Used { label, end: 0, pages, summary: None, tail, is_outdated: false });
-        Ok(id)
+        self.used = Some(Used { label, end: 0, pages, summary: None, tail, is_outdated: false });
     }
 
-    /// Makes an extent free.
-    pub(crate) fn release(&mut self, id: ExtentId) {
-        let extent = &mut self.all[id.0 as usize];
-        assert!(extent.used.take().is_some(), "only an extent in use is reset");
-        self.free.insert((extent.opening.count, id));
+    /// Returns what is known of it, which is in use.
+    pub(crate) fn used(&mut self) -> &mut Used {
+        self.used.as_mut().expect("an extent in use")
     }
 
-    /// The last opening of an extent.
-    pub(crate) fn opening(&self, id: ExtentId) -> Opening {
-        self.all[id.0 as usize].opening
-    }
-
-    /// Of the openings of all extents, the last mount.
-    pub(crate) fn last_mount(&self) -> u32 {
-        self.all.iter().map(|extent| extent.opening.mount).max().unwrap_or_default()
-    }
-
-    /// The opening of an extent in use, and what is known of it.
-    pub(crate) fn used(&mut self, id: ExtentId) -> (Opening, &mut Used) {
-        let Extent { opening, used } = &mut self.all[id.0 as usize];
-        (*opening, used.as_mut().unwrap_or_else(|| panic!("extent {} is not in use", id.0)))
-    }
-
-    /// The tail of an extent, if this opening of it is still appended to.
-    pub(crate) fn tail(&mut self, id: ExtentId, opening: Opening) -> Option<&mut Tail> {
-        let extent = &mut self.all[id.0 as usize];
-        let used = extent.used.as_mut().filter(|_| extent.opening == opening);
+    /// Returns its tail, if this opening of it is still appended to.
+    pub(crate) fn tail(&mut self, opening: Opening) -> Option<&mut Tail> {
+        let used = self.used.as_mut().filter(|_| self.opening == opening);
         used?.tail.as_deref_mut()
     }
 
-    /// Returns how the appends to an extent have ended; see [`media::OnDisk::ends`].
-    pub(crate) fn ends(&self, id: ExtentId, durability: Durability) -> Ends {
-        let used = self.all[id.0 as usize].used.as_ref();
-        let tail = used.and_then(|used| used.tail.as_ref());
+    /// Returns how the appends to it have ended; see [`media::OnDisk::ends`].
+    pub(crate) fn ends(&self, durability: Durability) -> Ends {
+        let tail = self.used.as_ref().and_then(|used| used.tail.as_ref());
         let all = Ends { landed: u32::MAX, failed: None };
         tail.map_or(all, |tail| tail.ends(durability))
     }
 
-    /// Returns whether an extent is in use in this opening, and has ended.
-    pub(crate) fn is_over(&self, id: ExtentId, opening: Opening) -> bool {
-        let extent = &self.all[id.0 as usize];
-        let is_over = extent.used.as_ref().is_some_and(|used| used.tail.is_none());
-        extent.opening == opening && is_over
+    /// Returns whether it is in use in this opening, and has ended.
+    pub(crate) fn is_over(&self, opening: Opening) -> bool {
+        let is_over = self.used.as_ref().is_some_and(|used| used.tail.is_none());
+        self.opening == opening && is_over
     }
 
-    /// Calls `change` with the tail of each extent that is appended to. Returns these extents.
-    pub(crate) fn each_tail(
-        &mut self,
-        mut change: impl FnMut(&mut Tail),
-    ) -> Vec<(ExtentId, Opening)> {
-        let mut changed = Vec::new();
-        for (id, extent) in (0..).zip(&mut self.all) {
-            if let Some(tail) = extent.used.as_mut().and_then(|used| used.tail.as_deref_mut()) {
-                change(tail);
-                changed.push((ExtentId(id), extent.opening));
-            }
-        }
-        changed
+    /// Returns whether it holds something and is appended to.
+    pub(crate) fn is_open(&self) -> bool {
+        self.used.as_ref().is_some_and(|used| used.end > 0 && used.tail.is_some())
     }
 
-    /// Extents that hold something and are appended to.
-    pub(crate) fn open_ones(&self) -> Vec<ExtentId> {
-        let is_open = |used: &Used| used.end > 0 && used.tail.is_some();
-        let open =
-            (0..).zip(&self.all).filter(|(_, extent)| extent.used.as_ref().is_some_and(is_open));
-        open.map(|(id, _)| ExtentId(id)).collect()
+    /// Returns whether it is in use, and more is known to have been there.
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.used.as_ref().is_some_and(|used| used.is_outdated)
     }
 
-    /// Extents in use of which more is known to have been there.
-    pub(crate) fn outdated(&self) -> Vec<ExtentId> {
-        let ids = (0..).zip(&self.all).map(|(id, _)| ExtentId(id));
-        ids.filter(|id| self.is_outdated(*id)).collect()
+    /// Returns one more than the number of its last unit that did not fail, if it is in use.
+    pub(crate) fn end(&self) -> Option<u32> {
+        let used = self.used.as_ref()?;
+        Some(used.tail.as_ref().and_then(|tail| tail.failed()).unwrap_or(used.end))
     }
 
-    /// Whether more is known to have been in an extent in use.
-    pub(crate) fn is_outdated(&self, id: ExtentId) -> bool {
-        let used = self.all[id.0 as usize].used.as_ref();
-        used.is_some_and(|used| used.is_outdated)
+    /// Returns what the medium says of it, which has this `id`, if it is in use.
+    pub(crate) fn info(&self, id: ExtentId) -> Option<ExtentInfo> {
+        let used = self.used.as_ref()?;
+        let (label, summary, pages) = (used.label, used.summary, self.end()?);
+        Some(ExtentInfo { id, label, pages, holes: Vec::new(), summary })
+    }
+}
+
+/// The free extents, each with how often it was opened: the one that was opened least comes first.
+#[derive(Debug, Default)]
+pub(crate) struct Free(BTreeSet<(u32, ExtentId)>);
+
+impl Free {
+    /// Adds an extent.
+    pub(crate) fn add(&mut self, opened: u32, id: ExtentId) {
+        assert!(self.0.insert((opened, id)), "only an extent in use becomes free");
     }
 
-    pub(crate) fn infos(&self) -> Vec<ExtentInfo> {
-        let used = (0..).zip(&self.all).filter_map(|(id, extent)| {
-            let used = extent.used.as_ref()?;
-            let end = used.tail.as_ref().and_then(|tail| tail.failed()).unwrap_or(used.end);
-            Some(ExtentInfo {
-                id: ExtentId(id),
-                label: used.label,
-                pages: end,
-                holes: Vec::new(),
-                summary: used.summary,
-            })
-        });
-        used.collect()
+    /// Takes the first one.
+    pub(crate) fn take(&mut self) -> Result<(u32, ExtentId), Error> {
+        self.0.pop_first().ok_or(Error::NoFreeExtent)
+    }
+
+    /// Returns how many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
     }
 }

@@ -1,7 +1,6 @@
-use crate::drive::{Drive, State};
+use crate::drive::Drive;
 use crate::durability::Durability;
 use crate::origin::Opening;
-use crate::tail::Tail;
 use clock::{Rank, Stage, TaskId};
 use media::{Error, ExtentId};
 use std::collections::BTreeMap;
@@ -58,6 +57,18 @@ impl Flushes {
 }
 
 impl Drive {
+    /// All pages of an extent below `number` are written, and are to be flushed.
+    pub(crate) fn note_written(self: &Arc<Self>, id: ExtentId, opening: Opening, number: u32) {
+        let flushes = &mut self.state().flushes;
+        // A flush that fails ends writing under this lock: after it no other one is to begin.
+        if self.writable().is_ok() {
+            flushes.note_written(id, opening, number);
+            if self.durability == Durability::Group {
+                self.want_flush(flushes);
+            }
+        }
+    }
+
     /// Has a flush begin as soon as the one under way, if any, has ended.
     pub(crate) fn want_flush(self: &Arc<Self>, flushes: &mut Flushes) {
         flushes.is_wanted = true;
@@ -115,50 +126,58 @@ impl Drive {
     }
 
     fn end_flush(self: &Arc<Self>, flushed: &Unflushed, result: Result<(), Error>) {
-        let mut guard = self.state();
-        let state = &mut *guard;
         let told = match result {
-            Ok(()) => self.note_flushed(state, flushed),
-            // What was written may be lost though a later flush succeeds: kernels tell only once.
-            Err(error) => {
-                self.end_writing(error);
-                state.flushes.is_wanted = false;
-                let fail = |tail: &mut Tail| tail.fail(tail.landed(self.durability), error);
-                state.extents.each_tail(fail)
-            }
+            Ok(()) => self.note_flushed(flushed),
+            Err(error) => self.fail_all(error),
         };
-        let (done, has_ended) = (state.flushes.done, self.writable().is_err());
-        state.flushes.waiters.retain(|(number, task)| {
-            let goes_on = *number <= done || has_ended;
-            if goes_on {
-                clock::wake(*task);
-            }
-            !goes_on
-        });
-        drop(guard);
-        for (extent, opening) in told {
-            self.tell_ends(self.state(), extent, opening);
+        let has_ended = self.writable().is_err();
+        {
+            let flushes = &mut self.state().flushes;
+            flushes.done = if result.is_ok() { flushes.begun } else { flushes.done };
+            let done = flushes.done;
+            flushes.waiters.retain(|(number, task)| {
+                let goes_on = *number <= done || has_ended;
+                if goes_on {
+                    clock::wake(*task);
+                }
+                !goes_on
+            });
+        }
+        for (id, opening) in told {
+            self.tell_ends(self.extent(id), id, opening);
         }
     }
 
+    /// Ends writing after a flush that has failed: what was written may be lost though a later one
+    /// succeeds, since kernels tell only once. Returns the extents that were appended to.
+    fn fail_all(&self, error: Error) -> Vec<(ExtentId, Opening)> {
+        {
+            let flushes = &mut self.state().flushes;
+            self.end_writing(error);
+            flushes.is_wanted = false;
+        }
+        self.each_extent(|id, extent| {
+            let tail = extent.used.as_mut()?.tail.as_mut()?;
+            tail.fail(tail.landed(self.durability), error);
+            Some((id, extent.opening))
+        })
+    }
+
     /// Notes a flush that has ended. Returns the extents of which it made pages durable.
-    fn note_flushed(
-        self: &Arc<Self>,
-        state: &mut State,
-        flushed: &Unflushed,
-    ) -> Vec<(ExtentId, Opening)> {
+    fn note_flushed(self: &Arc<Self>, flushed: &Unflushed) -> Vec<(ExtentId, Opening)> {
         let mut landed = Vec::with_capacity(flushed.written.len());
-        state.flushes.done = state.flushes.begun;
-        for (extent, (opening, number)) in &flushed.written {
-            if let Some(tail) = state.extents.tail(*extent, *opening) {
+        for (id, (opening, number)) in &flushed.written {
+            let mut extent = self.extent(*id);
+            if let Some(tail) = extent.tail(*opening) {
                 tail.note_flushed(*number);
-                landed.push((*extent, *opening));
-                self.enter_landed(state, *extent, *opening, *number);
+                landed.push((*id, *opening));
+                self.enter_landed(*id, &extent, *opening, *number);
             }
         }
-        for (extent, (opening, number)) in &flushed.ended {
-            if state.extents.is_over(*extent, *opening) {
-                self.enter_landed(state, *extent, *opening, *number);
+        for (id, (opening, number)) in &flushed.ended {
+            let extent = self.extent(*id);
+            if extent.is_over(*opening) {
+                self.enter_landed(*id, &extent, *opening, *number);
             }
         }
         landed

@@ -1,6 +1,7 @@
 //! The two places in which the ledger lies on the blocks.
 
 use crate::drive::{Drive, State};
+use crate::extents::Extent;
 use crate::layout::{NOTE_BYTES, NOTE_ENTRIES};
 use crate::ledger::{Damaged, ENTRY_BYTES, Entry, Fill, Ledger};
 use crate::origin::Opening;
@@ -58,16 +59,16 @@ impl Drive {
     /// nothing is appended to it any more.
     pub(crate) fn enter_landed(
         self: &Arc<Self>,
-        state: &mut State,
-        extent: ExtentId,
+        id: ExtentId,
+        extent: &Extent,
         opening: Opening,
         units: u32,
     ) {
-        let (present, used) = state.extents.used(extent);
-        if present == opening {
+        let used = extent.used.as_ref().expect("an extent in use");
+        if extent.opening == opening {
             let is_over = used.tail.is_none();
             let fill = Fill::Used { label: used.label, units, is_over };
-            self.enter(state, extent, Entry { opening, fill });
+            self.enter(&mut self.state(), id, Entry { opening, fill });
         }
     }
 

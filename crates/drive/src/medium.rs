@@ -1,6 +1,5 @@
 use crate::drive::Drive;
 use crate::durability::Durability;
-use crate::extents::Extents;
 use crate::find::{Found, Lacks};
 use crate::format::{self, DriveInfo, Format};
 use crate::ledger::Entry;
@@ -88,7 +87,7 @@ impl Medium {
     /// start reads none of them through. Nothing more is written after that. Whoever appends has
     /// stopped before.
     pub async fn close(&self) -> Result<(), Error> {
-        let open = self.drive.state().extents.open_ones();
+        let open = self.drive.each_extent(|id, extent| extent.is_open().then_some(id));
         for extent in open {
             self.drive.end(extent, None).await?;
         }
@@ -131,16 +130,23 @@ impl Drive {
         let todo = todo.collect();
         let outdated = numbered().filter(|(_, found)| found.is_outdated);
         let outdated = outdated.map(|(extent, _)| extent).collect();
+        let mut found = found.into_iter().map(|found| found.extent);
+        let free = self.each_extent(|id, extent| {
+            *extent = found.next().expect("each extent was looked at");
+            extent.used.is_none().then_some((extent.opening.count, id))
+        });
         let state = &mut *self.state();
         state.outdated = outdated;
-        state.extents = Extents::found(found.into_iter().map(|found| found.extent).collect());
+        for (opened, id) in free {
+            state.free.add(opened, id);
+        }
         todo
     }
 
     /// The mount of the latest opening that anything on the blocks tells of.
     pub(crate) fn last_mount(&self) -> u32 {
-        let state = self.state();
-        state.extents.last_mount().max(state.ledger.last_mount())
+        let mounts = self.each_extent(|_, extent| Some(extent.opening.mount));
+        mounts.into_iter().max().unwrap_or_default().max(self.state().ledger.last_mount())
     }
 
     async fn complete(&self, extent: ExtentId, lacks: Lacks) -> Result<(), Error> {
@@ -148,28 +154,28 @@ impl Drive {
             Lacks::Nothing => Ok(()),
             // So it is not read through again, and later damage is told from what was cut off.
             Lacks::Footer => {
-                let end = self.state().extents.used(extent).1.end;
+                let end = self.extent(extent).used().end;
                 self.write_footer(extent, end, None).await
             }
             Lacks::Marks => {
-                let count = self.state().extents.opening(extent).count;
+                let count = self.extent(extent).opening.count;
                 let opening = Opening { mount: self.mount, count };
                 self.write_marks(extent, opening, Class::HostWrite).await
             }
         }
     }
 
-    async fn pages(&self, extent: ExtentId) -> Vec<u32> {
+    async fn pages(&self, id: ExtentId) -> Vec<u32> {
         let (opening, end) = {
-            let mut state = self.state();
-            let (opening, used) = state.extents.used(extent);
-            let failed = used.tail.as_ref().and_then(|tail| tail.failed()).unwrap_or(used.end);
+            let mut extent = self.extent(id);
+            let (opening, failed) = (extent.opening, extent.end());
+            let used = extent.used();
             if let Some(pages) = &used.pages {
-                return pages.iter().copied().filter(|page| *page < failed).collect();
+                return pages.iter().copied().filter(|page| Some(*page) < failed).collect();
             }
             (opening, used.end)
         };
-        let walked = Walk::new(self, extent).frames(opening, end, false).await;
+        let walked = Walk::new(self, id).frames(opening, end, false).await;
         walked.places.into_iter().map(|place| place.page).collect()
     }
 }
@@ -184,7 +190,7 @@ impl Media for Medium {
     }
 
     fn free_extents(&self) -> u32 {
-        let free = self.drive.state().extents.free();
+        let free = self.drive.state().free.count();
         u32::try_from(free).expect("extents are counted in 32 bits")
     }
 
@@ -194,7 +200,10 @@ impl Media for Medium {
 
     fn open(&self, label: Label) -> Result<ExtentId, Error> {
         self.drive.writable()?;
-        self.drive.state().extents.open(self.drive.mount, label)
+        let (opened, id) = self.drive.state().free.take()?;
+        let opening = Opening { mount: self.drive.mount, count: opened.wrapping_add(1) };
+        self.drive.extent(id).open(opening, label);
+        Ok(id)
     }
 
     fn append(&self, at: PageId, page: Page, class: Class) -> LocalFuture<'_, Result<(), Error>> {
@@ -244,7 +253,7 @@ impl Media for Medium {
     }
 
     fn extents(&self) -> Vec<ExtentInfo> {
-        self.drive.state().extents.infos()
+        self.drive.each_extent(|id, extent| extent.info(id))
     }
 }
 
@@ -262,7 +271,7 @@ impl OnDisk for Medium {
     }
 
     fn outdated(&self) -> Vec<ExtentId> {
-        self.drive.state().extents.outdated()
+        self.drive.each_extent(|id, extent| extent.is_outdated().then_some(id))
     }
 
     fn queue(&self, at: PageId, page: Page, class: Class) -> Result<(), Error> {
@@ -270,7 +279,7 @@ impl OnDisk for Medium {
     }
 
     fn ends(&self, extent: ExtentId) -> Ends {
-        self.drive.state().extents.ends(extent, self.drive.durability)
+        self.drive.extent(extent).ends(self.drive.durability)
     }
 
     fn report_to(&self, log: Weak<dyn Landings>) {

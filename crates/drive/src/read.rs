@@ -21,9 +21,9 @@ impl Drive {
     pub(crate) async fn read(&self, span: Span, class: Class) -> Result<Page, Error> {
         let at = span.at;
         let (opening, failed) = {
-            let mut state = self.state();
-            let (opening, used) = state.extents.used(at.extent);
-            (opening, used.tail.as_ref().and_then(|tail| tail.failed()))
+            let mut extent = self.extent(at.extent);
+            let failed = extent.used().tail.as_ref().and_then(|tail| tail.failed());
+            (extent.opening, failed)
         };
         // Of a page whose append has failed all may be there, and was never stored.
         if failed.is_some_and(|from| at.page >= from) {
@@ -134,7 +134,7 @@ impl Drive {
         class: Class,
     ) -> Result<Vec<Result<Page, Error>>, Error> {
         let (first, last) = (run[0].at, run[run.len() - 1]);
-        let opening = self.state().extents.used(first.extent).0;
+        let opening = self.extent(first.extent).opening;
         let end = last.at.page.saturating_add(last.units).min(self.layout.pages());
         let units = end.checked_sub(first.page).filter(|units| *units > 0);
         let units = units.unwrap_or_else(|| panic!("{first} lies within its extent"));

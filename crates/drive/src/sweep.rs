@@ -39,9 +39,8 @@ impl Drive {
         class: Class,
     ) -> Result<Swept, Error> {
         let (opening, end) = {
-            let mut state = self.state();
-            let (opening, used) = state.extents.used(extent);
-            (opening, used.tail.as_ref().and_then(|tail| tail.failed()).unwrap_or(used.end))
+            let extent = self.extent(extent);
+            (extent.opening, extent.end().expect("an extent in use"))
         };
         let mut swept = Swept { pages: Vec::new(), next: None };
         let (mut at, mut units) = (from, (WINDOW_BYTES / self.layout.unit_bytes).min(end - from));

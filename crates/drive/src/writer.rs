@@ -1,5 +1,6 @@
-use crate::drive::{Drive, State};
+use crate::drive::Drive;
 use crate::durability::Durability;
+use crate::extents::Extent;
 use crate::frame::{Head, Written};
 use crate::origin::Opening;
 use crate::tail::Queued;
@@ -50,8 +51,9 @@ impl Drive {
         let spare_len = u32::try_from(spare_len).expect("it fits the spare area");
         let units = shape.numbers(spare_len, data_len);
         self.writable()?;
-        let mut state = self.state();
-        let (opening, used) = state.extents.used(at.extent);
+        let mut extent = self.extent(at.extent);
+        let opening = extent.opening;
+        let used = extent.used();
         let tail = used.tail.as_mut().unwrap_or_else(|| panic!("extent {} is sealed", at.extent.0));
         let place = tail.next_place().unwrap_or(used.end);
         assert!(place == at.page, "{at} is appended to {} units", used.end);
@@ -62,7 +64,7 @@ impl Drive {
         used.pages.as_mut().expect("they are known while it is appended to").push(at.page);
         let queued = Queued { number: at.page, padding, end, page, class };
         let starts = tail.queue(queued, &self.layout)?;
-        drop(state);
+        drop(extent);
         if starts {
             self.start_writer(at.extent, opening);
         }
@@ -72,7 +74,7 @@ impl Drive {
     /// Waits until all pages of an extent below `end` have landed.
     pub(crate) async fn landed(&self, extent: ExtentId, end: u32) -> Result<(), Error> {
         loop {
-            let outcome = match &mut self.state().extents.used(extent).1.tail {
+            let outcome = match &mut self.extent(extent).used().tail {
                 Some(tail) => tail.outcome_or_wait(end, self.durability),
                 // What was sealed has landed.
                 None => Some(Ok(())),
@@ -86,21 +88,21 @@ impl Drive {
 
     /// See [`media::OnDisk::place`].
     pub(crate) fn place(&self, from: PageId, holds: bool) -> u32 {
-        let mut state = self.state();
-        let (_, used) = state.extents.used(from.extent);
+        let mut extent = self.extent(from.extent);
         // An extent without a tail has ended.
-        let tail = used.tail.as_mut();
+        let tail = extent.used().tail.as_mut();
         tail.map_or(from.page, |tail| tail.place(from.page, holds, &self.layout))
     }
 
     /// Pages that were given a place will not be appended.
-    pub(crate) fn expect_nothing(self: &Arc<Self>, extent: ExtentId) {
-        let mut state = self.state();
-        let (opening, used) = state.extents.used(extent);
-        let starts = used.tail.as_mut().is_some_and(|tail| tail.expect_nothing(&self.layout));
-        drop(state);
+    pub(crate) fn expect_nothing(self: &Arc<Self>, id: ExtentId) {
+        let mut extent = self.extent(id);
+        let opening = extent.opening;
+        let tail = extent.used().tail.as_mut();
+        let starts = tail.is_some_and(|tail| tail.expect_nothing(&self.layout));
+        drop(extent);
         if starts {
-            self.start_writer(extent, opening);
+            self.start_writer(id, opening);
         }
     }
 
@@ -123,21 +125,21 @@ impl Drive {
     }
 
     /// Takes the pages of the next write; nothing when the queue is empty.
-    fn gather(self: &Arc<Self>, extent: ExtentId, opening: Opening) -> Option<Gathered> {
-        let mut state = self.state();
+    fn gather(self: &Arc<Self>, id: ExtentId, opening: Opening) -> Option<Gathered> {
+        let mut extent = self.extent(id);
         // All may have landed before a task that was started for the rest had its turn.
-        let tail = state.extents.tail(extent, opening)?;
+        let tail = extent.tail(opening)?;
         let landed = tail.lasting(self.durability);
         let start = tail.taken();
         let (pages, starts) = tail.take(&self.layout);
         if pages.is_empty() {
-            self.tell_ends(state, extent, opening);
+            self.tell_ends(extent, id, opening);
             return None;
         }
-        let label = state.extents.used(extent).1.label;
-        drop(state);
+        let label = extent.used().label;
+        drop(extent);
         if starts {
-            self.start_writer(extent, opening);
+            self.start_writer(id, opening);
         }
         Some(Gathered { pages, start, opening, label, landed })
     }
@@ -195,43 +197,33 @@ impl Drive {
 
     fn wrote(
         self: &Arc<Self>,
-        extent: ExtentId,
+        id: ExtentId,
         opening: Opening,
         first: u32,
         result: Result<(), Error>,
     ) {
-        let mut guard = self.state();
-        let state = &mut *guard;
-        let tail = state.extents.tail(extent, opening).expect("it is appended to while it writes");
+        let mut extent = self.extent(id);
+        let tail = extent.tail(opening).expect("it is appended to while it writes");
         tail.wrote(first, result);
-        let written = tail.written();
-        if written > tail.flushed() && self.writable().is_ok() {
-            state.flushes.note_written(extent, opening, written);
-            if self.durability == Durability::Group {
-                self.want_flush(&mut state.flushes);
-            }
+        let (written, flushed) = (tail.written(), tail.flushed());
+        if self.durability != Durability::Capacitor && written > flushed {
+            self.note_written(id, opening, written);
         }
         if self.durability == Durability::Capacitor && written > 0 {
-            self.enter_landed(state, extent, opening, written);
+            self.enter_landed(id, &extent, opening, written);
         }
-        self.tell_ends(guard, extent, opening);
+        self.tell_ends(extent, id, opening);
     }
 
     /// Tells how appends to an extent have ended, if that has changed.
-    pub(crate) fn tell_ends(
-        &self,
-        mut state: Guard<'_, State>,
-        extent: ExtentId,
-        opening: Opening,
-    ) {
-        let tail = state.extents.tail(extent, opening);
-        if !tail.is_some_and(|tail| tail.tell(self.durability)) {
+    pub(crate) fn tell_ends(&self, mut extent: Guard<'_, Extent>, id: ExtentId, opening: Opening) {
+        if !extent.tail(opening).is_some_and(|tail| tail.tell(self.durability)) {
             return;
         }
-        let log = state.log.as_ref().and_then(Weak::upgrade);
-        drop(state);
+        drop(extent);
+        let log = self.state().log.as_ref().and_then(Weak::upgrade);
         if let Some(log) = log {
-            log.land(extent);
+            log.land(id);
         }
     }
 }
