@@ -56,6 +56,8 @@ pub(crate) use visit::{OnItsWay, Pin, Unlanded, Visit};
 pub(crate) use writer::Writer;
 
 /// See the module's documentation.
+// Its fields are apart from the counts of its `Arc`, which reactors change for each store.
+#[repr(align(128))]
 pub(crate) struct Log {
     pub(crate) media: Arc<dyn Media>,
     pub(crate) shape: Shape,

@@ -26,6 +26,8 @@ use std::sync::Arc;
 ///
 /// Everything that changes is behind locks that are never held over an await; all waiting is on the
 /// clock. Functions are cancelled only together with their reactor.
+// Its fields are apart from the counts of its `Arc`, which reactors change for each store.
+#[repr(align(128))]
 pub struct Store {
     pub(crate) log: Arc<Log>,
     pub(crate) index: Box<dyn Index>,

@@ -1,6 +1,6 @@
 //! Which writer has which extent, and which reactor has which writer.
 
-use crate::sync::{AtomicU8, AtomicU32, AtomicU64};
+use crate::sync::{Apart, AtomicU8, AtomicU32, AtomicU64};
 use media::ExtentId;
 use std::sync::atomic::Ordering;
 
@@ -15,27 +15,22 @@ pub(crate) struct Owners {
     extents: Vec<AtomicU8>,
     /// By writer: the reactor that was the first to ask for it, plus 1; 0 for none.
     reactors: Vec<AtomicU32>,
-    /// By writer. They change under the lock of the writer.
-    decisions: Vec<Decisions>,
+    /// By writer: how many decisions it has counted (see [`super::Log::watch_decisions`]). They
+    /// change under the lock of the writer.
+    decisions: Vec<Apart<AtomicU64>>,
 }
-
-/// How many decisions a writer has counted: see [`super::Log::watch_decisions`].
-// A line of the processor's cache is fetched with its neighbour.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Decisions(AtomicU64);
 
 impl Owners {
     pub(crate) fn new(extents: u32) -> Self {
         let extents = (0..extents).map(|_| AtomicU8::new(0)).collect();
-        Self { extents, reactors: Vec::new(), decisions: vec![Decisions::default()] }
+        Self { extents, reactors: Vec::new(), decisions: vec![Apart::default()] }
     }
 
     /// Shares the work among so many writers.
     pub(crate) fn share_among(&mut self, writers: usize) {
         assert!(writers <= WRITERS_MAX as usize, "there are few writers");
         self.reactors = (0..writers).map(|_| AtomicU32::new(0)).collect();
-        self.decisions.resize_with(writers, Decisions::default);
+        self.decisions.resize_with(writers, Apart::default);
     }
 
     /// Returns the writer that has opened `extent`.
@@ -53,13 +48,13 @@ impl Owners {
     /// Returns how many decisions all writers have counted.
     #[inline]
     pub(crate) fn decisions(&self) -> u64 {
-        self.decisions.iter().map(|of| of.0.load(Ordering::Acquire)).sum()
+        self.decisions.iter().map(|of| of.load(Ordering::Acquire)).sum()
     }
 
     /// Counts one. The writer is locked.
     #[inline]
     pub(crate) fn count_decision(&self, writer: usize) {
-        let of = &self.decisions[writer].0;
+        let of = &self.decisions[writer];
         of.store(of.load(Ordering::Relaxed) + 1, Ordering::Release);
     }
 

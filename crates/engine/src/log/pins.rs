@@ -1,6 +1,6 @@
 //! Which extents are in use, so that the cleaner does not reset them.
 
-use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard};
+use crate::sync::{Apart, AtomicU32, AtomicU64, Mutex, MutexGuard};
 use clock::TaskId;
 use media::{ExtentId, Shape};
 use std::sync::PoisonError;
@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 pub(crate) struct Pins {
     /// By extent: all pins in the lower half, and those of records that may have to be undone in
     /// the upper half too.
-    extents: Vec<AtomicU64>,
+    extents: Vec<Apart<AtomicU64>>,
     /// The extent, plus 1, whose last pin the cleaner waits for; 0 for none.
     awaited: AtomicU32,
     cleaner: Mutex<Option<TaskId>>,
@@ -35,7 +35,7 @@ pub(crate) enum PinOf {
 impl Pins {
     pub(crate) fn new(shape: &Shape) -> Self {
         Self {
-            extents: (0..shape.extents).map(|_| AtomicU64::new(0)).collect(),
+            extents: (0..shape.extents).map(|_| Apart(AtomicU64::new(0))).collect(),
             awaited: AtomicU32::new(0),
             cleaner: Mutex::default(),
         }

@@ -1,6 +1,6 @@
 //! Which pages have settled, for readers that do not lock the log.
 
-use crate::sync::AtomicU32;
+use crate::sync::{Apart, AtomicU32};
 use media::{ExtentId, PageId, Shape};
 use std::sync::atomic::Ordering;
 
@@ -11,12 +11,12 @@ use std::sync::atomic::Ordering;
 /// a reader that has locked the lane of a key, and whose index leads to an address, may read it
 /// without a lock of the log: if it is late, the reader looks at the writer.
 #[derive(Debug)]
-pub(crate) struct Settled(Vec<AtomicU32>);
+pub(crate) struct Settled(Vec<Apart<AtomicU32>>);
 
 impl Settled {
     /// For a medium of this shape, of which no page is known to have settled.
     pub(crate) fn new(shape: &Shape) -> Self {
-        Self((0..shape.extents).map(|_| AtomicU32::new(0)).collect())
+        Self((0..shape.extents).map(|_| Apart(AtomicU32::new(0))).collect())
     }
 
     /// Returns true if a page has settled.

@@ -16,6 +16,8 @@ use media::{ExtentId, Stream};
 use std::sync::Arc;
 
 /// Counts and numbers are exact while all writers are locked too: see [`Whole`].
+// Its lock is apart from what reactors read without it.
+#[repr(align(128))]
 pub(crate) struct State {
     pub(crate) extents: Extents,
     pub(crate) pins: Arc<Pins>,
