@@ -408,6 +408,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("landing", include_str!("landing.rs")),
     ("live_counts", include_str!("live_counts.rs")),
     ("locked", include_str!("locked.rs")),
+    ("own", include_str!("own.rs")),
     ("owners", include_str!("owners.rs")),
     ("pins", include_str!("pins.rs")),
     ("recalls", include_str!("recalls.rs")),

@@ -1,7 +1,9 @@
 //! What the log has of one of the reactors that write to it.
 
+use super::Log;
 use super::frontier::Frontiers;
 use super::host_buffer::HostBuffer;
+use super::own::Owner;
 use super::tally::Tally;
 use super::unlanded::UnlandedPages;
 use crate::format::record::Sequence;
@@ -28,6 +30,8 @@ pub(crate) struct Writer {
     pub(crate) credit: u64,
     /// Page numbers that records were written to and that are not counted in the log's sum.
     pub(crate) numbers_since: u64,
+    /// Makes the references of its stores to the log.
+    pub(crate) log: Owner<Log>,
 }
 
 impl Writer {
@@ -41,6 +45,7 @@ impl Writer {
             tally: Tally::default(),
             credit: 0,
             numbers_since: 0,
+            log: Owner::default(),
         }
     }
 

@@ -102,7 +102,8 @@ fn loom_task_that_waits_for_a_decision_is_woken() {
 fn loom_task_that_waits_for_the_last_revocable_record_is_woken() {
     check_by_loom(None, || {
         let scene = Scene::new(2, 0);
-        let revocable = Revocable::new(scene.log.clone(), ExtentId(0), None);
+        let log = scene.log.writing().writer().log.reference(&scene.log);
+        let revocable = Revocable::new(log, ExtentId(0), None);
         let other = scene.clone();
         let ending = thread::spawn(move || other.run(1, async { drop(revocable) }));
         scene.run(0, async {

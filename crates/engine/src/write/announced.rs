@@ -1,6 +1,6 @@
 use crate::ack::Ack;
 use crate::clean::room_queue::Place;
-use crate::log::Part;
+use crate::log::{Log, Own, Part};
 use crate::store::Store;
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 #[must_use = "pages stay open for it until it drops"]
 pub struct Announced {
     /// `None` where hosts are answered before their pages land: no page is padded early then.
-    store: Option<Arc<Store>>,
+    log: Option<Arc<Own<Log>>>,
     /// The number of the writer that counts it.
     counted: Option<usize>,
     /// Its place among the writes that wait for space, if it was one of them.
@@ -19,25 +19,25 @@ pub struct Announced {
 impl Announced {
     /// Stops counting this write while it waits for space: pages do not stay open for it.
     pub(crate) fn pause(&mut self) {
-        if let Some((store, writer)) = self.store.as_ref().zip(self.counted.take()) {
-            store.log.retract(&mut store.log.writing_of(writer).part());
+        if let Some((log, writer)) = self.log.as_ref().zip(self.counted.take()) {
+            log.retract(&mut log.writing_of(writer).part());
         }
     }
 
     /// As [`Self::pause`], for a write whose record may have joined a page of this writer, which is
     /// locked. If another one counts it, it still does.
     pub(crate) fn pause_in(&mut self, part: &mut Part<'_, '_>) {
-        let Some(store) = &self.store else { return };
+        let Some(log) = &self.log else { return };
         if self.counted.take_if(|writer| *writer == part.writer.number).is_some() {
-            store.log.retract(part);
+            log.retract(part);
         } else {
-            store.log.pad_unannounced(part);
+            log.pad_unannounced(part);
         }
     }
 
     /// Counts this write again.
     pub(crate) fn resume_in(&mut self, part: &mut Part<'_, '_>) {
-        if self.store.is_some() && self.counted.is_none() {
+        if self.log.is_some() && self.counted.is_none() {
             self.counted = Some(part.writer.number);
             part.writer.buffer.announce();
         }
@@ -62,12 +62,12 @@ impl Store {
     /// Announces a store or delete: call it when the command is accepted, before any other wait.
     pub fn announce(self: &Arc<Self>) -> Announced {
         if self.config.ack != Ack::Program {
-            return Announced { store: None, counted: None, place: None };
+            return Announced { log: None, counted: None, place: None };
         }
         let mut writing = self.log.writing();
         let writer = writing.writer();
         writer.buffer.announce();
-        let counted = Some(writer.number);
-        Announced { store: Some(self.clone()), counted, place: None }
+        let (log, counted) = (Some(writer.log.reference(&self.log)), Some(writer.number));
+        Announced { log, counted, place: None }
     }
 }

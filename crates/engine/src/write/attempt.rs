@@ -508,7 +508,7 @@ impl Member<'_> {
         let may_be_undone = store.config.ack == Ack::Program;
         let revocable = may_be_undone.then(|| {
             let replaced = self.record().map(|found| log.page_id(found.address).extent);
-            Revocable::new(log.clone(), extent, replaced)
+            Revocable::new(part.writer.log.reference(log), extent, replaced)
         });
         self.kept = Some(Kept { at, revocable });
         let Some(found) = self.record().filter(|found| found.is_value()) else { return Ok(()) };

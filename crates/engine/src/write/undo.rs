@@ -13,7 +13,7 @@ use crate::format::record::header_len;
 use crate::hashed_key::HashedKey;
 use crate::key_space::TableId;
 use crate::lane::Lane;
-use crate::log::{CountedValue, LateWhole, Log, PinOf, State};
+use crate::log::{CountedValue, LateWhole, Log, Own, PinOf, State};
 use crate::read::look_up::{Found, Look, Visits};
 use crate::store::Store;
 use clock::{Class, UnixMillis};
@@ -39,7 +39,7 @@ pub(crate) struct FailedValue {
 
 /// Keeps a record, and the one that it replaced, in place until the record has landed or is undone.
 pub(crate) struct Revocable {
-    log: Arc<Log>,
+    log: Arc<Own<Log>>,
     pub(crate) extent: ExtentId,
     /// The extent of the replaced record.
     replaced: Option<ExtentId>,
@@ -48,7 +48,7 @@ pub(crate) struct Revocable {
 impl Revocable {
     /// Keeps extents in place: that of a record that was just appended, and that of the record that
     /// it `replaced`.
-    pub(crate) fn new(log: Arc<Log>, extent: ExtentId, replaced: Option<ExtentId>) -> Self {
+    pub(crate) fn new(log: Arc<Own<Log>>, extent: ExtentId, replaced: Option<ExtentId>) -> Self {
         log.pins.add(extent, PinOf::Revocable);
         if let Some(replaced) = replaced {
             log.pins.add(replaced, PinOf::Reader);
