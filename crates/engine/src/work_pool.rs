@@ -159,7 +159,10 @@ impl WorkPool {
             state.jobs.insert(job, pieces);
         }
         let busy = state.idle.len().saturating_sub(helpers);
-        state.idle.drain(busy..).for_each(clock::wake);
+        let woken = state.idle.split_off(busy);
+        // A worker that is woken locks the pool.
+        drop(state);
+        woken.into_iter().for_each(clock::wake);
         job
     }
 
@@ -263,12 +266,11 @@ impl<T> Results<T> {
         Self { done: (0..count).map(|_| None).collect(), missing: count, waiter: None }
     }
 
-    fn put(&mut self, number: usize, result: Option<T>) {
+    /// Puts the result of a piece. Returns the task that waits for the last of them.
+    fn put(&mut self, number: usize, result: Option<T>) -> Option<TaskId> {
         self.done[number] = result;
         self.missing -= 1;
-        if self.missing == 0 {
-            self.waiter.take().into_iter().for_each(clock::wake_from_ended);
-        }
+        if self.missing == 0 { self.waiter.take() } else { None }
     }
 
     /// Returns whether results are missing. The current task is woken with the last.
@@ -287,7 +289,9 @@ impl<T> Place<T> {
 
 impl<T> Drop for Place<T> {
     fn drop(&mut self) {
-        self.results.lock().put(self.number, self.result.take());
+        let waiter = self.results.lock().put(self.number, self.result.take());
+        // It locks the results.
+        waiter.into_iter().for_each(clock::wake_from_ended);
     }
 }
 

@@ -169,9 +169,14 @@ impl Cleaner {
     /// Wakes the first [`TURNS`] stores of a writer for each of so many free extents; its others
     /// follow one by one. `open` has the bits of the writers with an open extent.
     pub(crate) fn release(&self, extents: u32, open: u64) {
-        let mut state = self.state();
-        state.waiters.next(extents, open, TURNS).into_iter().for_each(clock::wake);
-        self.note_waiters(&state);
+        let next = {
+            let mut state = self.state();
+            let next = state.waiters.next(extents, open, TURNS);
+            self.note_waiters(&state);
+            next
+        };
+        // A store that is woken locks the state, as do others below.
+        next.into_iter().for_each(clock::wake);
     }
 
     /// Wakes all stores that wait for space: each fails if it finds none. Returns false and wakes
@@ -186,8 +191,9 @@ impl Cleaner {
         let State { waiters, refused, .. } = &mut *state;
         let all = waiters.take_all();
         refused.extend(&all);
-        all.into_iter().for_each(clock::wake);
         self.note_waiters(&state);
+        drop(state);
+        all.into_iter().for_each(clock::wake);
         true
     }
 
@@ -203,9 +209,12 @@ impl Cleaner {
 
     /// Wakes the next store of `writer` that waits for space.
     pub(crate) fn release_one(&self, writer: usize) {
-        let mut state = self.state();
-        let next = state.waiters.next_of(writer);
-        self.note_waiters(&state);
+        let next = {
+            let mut state = self.state();
+            let next = state.waiters.next_of(writer);
+            self.note_waiters(&state);
+            next
+        };
         next.into_iter().for_each(clock::wake);
     }
 

@@ -26,13 +26,6 @@ struct Landed {
     result: Result<(), media::Error>,
 }
 
-impl State {
-    fn land(&mut self, at: Nanos, stages: Option<Stages>, result: Result<(), media::Error>) {
-        self.landed = Some(Landed { at, stages, result });
-        self.waiters.drain(..).for_each(clock::wake);
-    }
-}
-
 impl Pending {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -54,12 +47,12 @@ impl Pending {
 
     /// Ends the program; `stages` is the time since the page was closed, by stage.
     pub(crate) fn land(&self, stages: Stages, result: Result<(), media::Error>) {
-        let (mut state, now) = (self.state(), clock::now());
+        let (state, now) = (self.state(), clock::now());
         if state.home.is_some() {
             let took = now - state.closed_at;
             assert_eq!(stages.total(), took, "a program's stages add up to its time");
         }
-        state.land(now, Some(stages), result);
+        Self::end(state, Landed { at: now, stages: Some(stages), result });
     }
 
     /// Ends the program of a page that a disk has queued: all the time since it was closed is the
@@ -67,7 +60,15 @@ impl Pending {
     pub(crate) fn land_here(&self, result: Result<(), media::Error>) {
         let (mut state, (here, now)) = (self.state(), clock::reactor_and_time());
         state.home = state.home.filter(|home| *home == here);
-        state.land(now, None, result);
+        Self::end(state, Landed { at: now, stages: None, result });
+    }
+
+    /// Notes how the program ended, and wakes the tasks that wait for that: each locks the state.
+    fn end(mut state: MutexGuard<'_, State>, landed: Landed) {
+        state.landed = Some(landed);
+        let waiters = std::mem::take(&mut state.waiters);
+        drop(state);
+        waiters.into_iter().for_each(clock::wake);
     }
 
     /// Returns true when its program is over.
