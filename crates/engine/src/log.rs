@@ -93,7 +93,6 @@ pub(crate) struct Appended {
     pub(crate) address: Address,
     /// The extent of the address.
     pub(crate) extent: ExtentId,
-    pub(crate) sequence: Sequence,
     pub(crate) pages: SmallVec<[Arc<Pending>; 1]>,
 }
 
@@ -210,7 +209,7 @@ impl Log {
     /// Returns the checksum of `value`, or 0 where the medium vouches for its bytes.
     #[inline]
     pub(crate) fn value_crc(&self, value: &Buf) -> u32 {
-        if value.len() == 0 || self.media.vouches() { 0 } else { value.crc32c() }
+        if value.len() > 0 && self.layout.is_checked { value.crc32c() } else { 0 }
     }
 
     #[inline]

@@ -7,8 +7,7 @@ use crate::clean::turn::{SHARE_OF_A_TURN, Turn};
 use crate::format::address::{Address, PageNumber};
 use crate::format::mend::readable;
 use crate::format::page_view::PageView;
-use crate::format::record::{Header, InBatch, Kind, Sequence, header_len};
-use crate::format::record::{NewRecord, OwnedHeader};
+use crate::format::record::{Header, InBatch, Kind, OwnedHeader, Sequence, header_len};
 use crate::format::summary::{Listed, ListedPages, read_summary};
 use crate::hashed_key::HashedKey;
 use crate::lane::Lane;
@@ -277,21 +276,18 @@ impl Store {
 
     fn copy(self: &Arc<Self>, record: Record, kind: Kind, value: &Buf) -> Result<Moved, NoRoom> {
         let header = &record.header;
-        let key = header.key.as_bytes();
         let expires = header.expires.filter(|_| kind.is_value());
-        let copy = NewRecord {
-            sequence: Some(header.sequence),
+        let mut copied = Header {
             kind,
-            table: header.table,
-            key,
-            value,
+            value_len: value.len(),
             value_crc: if kind == header.kind { header.value_crc } else { 0 },
             expires,
             batch: InBatch::default(),
+            ..header.borrowed()
         };
-        let footprint = self.log.layout.footprint(header_len(key.len(), expires), value.len());
+        let footprint = self.log.layout.footprint_of(&copied);
         let mut writing = self.log.writing_copies();
-        let copy = self.log.append(&mut writing.part(), Stream::Gc, &copy)?;
+        let copy = self.log.append(&mut writing.part(), Stream::Gc, &mut copied, value)?;
         if kind == Kind::Tombstone {
             let extent = self.log.page_id(copy.address).extent;
             writing.writer().tally.add_tombstone(extent, footprint);

@@ -12,8 +12,8 @@
 //! key, in 8 bytes.
 
 use crate::key_space::TableId;
+use base::Key;
 use base::checksum::crc32c;
-use base::{Buf, Key};
 use clock::UnixMillis;
 use serde::{Deserialize, Serialize};
 
@@ -90,6 +90,7 @@ pub(crate) struct InBatch {
 /// A decoded header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header<'a> {
+    /// 0 before the record is appended, if it is no copy.
     pub(crate) sequence: Sequence,
     pub(crate) kind: Kind,
     pub(crate) table: TableId,
@@ -103,19 +104,27 @@ pub(crate) struct Header<'a> {
 }
 
 /// Bytes of the header of a record with a key of `key_len` bytes, padding included.
+#[inline]
 pub(crate) const fn header_len(key_len: usize, expires: Option<UnixMillis>) -> usize {
-    let expiry = if expires.is_some() { EXPIRY_BYTES } else { 0 };
-    (FIXED_BYTES + expiry + key_len).next_multiple_of(HEADER_ALIGN)
+    (key_start(expires) + key_len + HEADER_ALIGN - 1) & !(HEADER_ALIGN - 1)
+}
+
+/// Returns the place of the key in its header.
+#[inline]
+const fn key_start(expires: Option<UnixMillis>) -> usize {
+    if expires.is_some() { FIXED_BYTES + EXPIRY_BYTES } else { FIXED_BYTES }
 }
 
 impl<'a> Header<'a> {
     /// Appends the header's bytes to `out`. The checksum is 0 unless it `is_checked`.
     #[inline]
     pub(crate) fn encode(&self, out: &mut Vec<u8>, is_checked: bool) {
-        let start = out.len();
-        out.reserve(self.len());
+        let (start, key_start) = (out.len(), key_start(self.expires));
+        let key_end = key_start + self.key.len();
+        out.resize(start + self.len(), 0);
+        let bytes = &mut out[start..];
         let key_len = u8::try_from(self.key.len()).expect("a key has at most 255 bytes");
-        let mut fixed = [0; FIXED_BYTES];
+        let fixed: &mut [u8; FIXED_BYTES] = bytes.first_chunk_mut().expect("it was resized");
         fixed[4..8].copy_from_slice(&self.value_crc.to_le_bytes());
         fixed[8..16].copy_from_slice(&self.sequence.0.to_le_bytes());
         fixed[16..20].copy_from_slice(&self.value_len.to_le_bytes());
@@ -123,16 +132,14 @@ impl<'a> Header<'a> {
         fixed[24..26].copy_from_slice(&self.table.space.0.to_le_bytes());
         fixed[26..30].copy_from_slice(&[FORMAT, self.kind as u8, self.flags(), key_len]);
         fixed[30..32].copy_from_slice(&self.value_offset.to_le_bytes());
-        out.extend_from_slice(&fixed);
         if let Some(UnixMillis(date)) = self.expires {
-            out.extend_from_slice(&date.to_le_bytes());
+            bytes[FIXED_BYTES..key_start].copy_from_slice(&date.to_le_bytes());
         }
-        out.extend_from_slice(self.key);
+        bytes[key_start..key_end].copy_from_slice(self.key);
         if is_checked {
-            let crc = crc32c(&out[start + 4..]);
-            out[start..start + 4].copy_from_slice(&crc.to_le_bytes());
+            let crc = crc32c(&bytes[4..key_end]);
+            bytes[..4].copy_from_slice(&crc.to_le_bytes());
         }
-        out.resize(start + self.len(), 0);
     }
 
     /// The header at the start of `bytes`; `None` when it is not whole.
@@ -202,30 +209,6 @@ fn field<const N: usize>(fixed: &[u8; FIXED_BYTES], at: usize) -> [u8; N] {
     let mut bytes = [0; N];
     bytes.copy_from_slice(&fixed[at..at + N]);
     bytes
-}
-
-/// A record to append.
-#[derive(Clone, Copy)]
-pub(crate) struct NewRecord<'a> {
-    /// `None` takes the next number; a copy keeps its own.
-    pub(crate) sequence: Option<Sequence>,
-    pub(crate) kind: Kind,
-    pub(crate) table: TableId,
-    pub(crate) key: &'a [u8],
-    pub(crate) value: &'a Buf,
-    pub(crate) value_crc: u32,
-    pub(crate) expires: Option<UnixMillis>,
-    pub(crate) batch: InBatch,
-}
-
-impl<'a> NewRecord<'a> {
-    /// Returns its header, but for the offset of its value.
-    #[inline]
-    pub(crate) const fn header(&self, sequence: Sequence) -> Header<'a> {
-        let Self { kind, table, key, value, value_crc, expires, batch, .. } = *self;
-        let value_len = value.len();
-        Header { sequence, kind, table, value_len, value_crc, value_offset: 0, expires, batch, key }
-    }
 }
 
 /// A header without its key.

@@ -17,8 +17,7 @@ use crate::format::address::Address;
 use crate::format::layout::{Layout, PageKind};
 use crate::format::mend::readable;
 use crate::format::page_view::PageView;
-use crate::format::record::NewRecord;
-use crate::format::record::{InBatch, Kind, Sequence, header_len};
+use crate::format::record::{Header, InBatch, Kind, Sequence, header_len};
 use crate::key_space::TableId;
 use crate::log::{Appended, Log, NoRoom, Pin};
 use crate::recover::entered::Entered;
@@ -267,19 +266,20 @@ impl Tables {
         pins: &mut Vec<Pin<'l>>,
     ) -> Result<Appended, NoRoom> {
         assert!(value.len() <= self.page_bytes_max(), "a table page is one page of flash");
-        let record = NewRecord {
-            sequence: None,
+        let mut header = Header {
+            sequence: Sequence::default(),
             kind: Kind::Table,
             table: TableId::STORE,
-            key: &table_key(name, root),
-            value,
+            value_len: value.len(),
             value_crc,
+            value_offset: 0,
             expires: None,
             batch: InBatch::default(),
+            key: &table_key(name, root),
         };
         let mut writing = self.log.writing_copies();
         let mut part = writing.part();
-        let appended = self.log.append(&mut part, Stream::Index, &record);
+        let appended = self.log.append(&mut part, Stream::Index, &mut header, value);
         if let Ok(Appended { address, extent, .. }) = &appended {
             pins.push(self.log.pin(part.shared.get(), *extent));
             if name == TablePageName::ROOT {

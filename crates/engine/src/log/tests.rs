@@ -8,7 +8,7 @@ use super::{CountedValue, Log, Part};
 use crate::extent::{Counted, Extent, Extents, Live};
 use crate::format::address::Address;
 use crate::format::page_builder::PageBuilder;
-use crate::format::record::{InBatch, Kind, NewRecord, Sequence};
+use crate::format::record::{Header, InBatch, Kind, Sequence};
 use crate::format::summary::Summary;
 use crate::key_space::TableId;
 use crate::recover::checkpoint::ExtentImage;
@@ -88,17 +88,19 @@ fn host_frontier(log: &Log, change: impl FnOnce(&mut Frontier)) {
 
 /// Appends a tombstone.
 fn append(log: &Arc<Log>) {
-    let record = NewRecord {
-        sequence: None,
+    let mut header = Header {
+        sequence: Sequence::default(),
         kind: Kind::Tombstone,
         table: TABLE,
-        key: b"key",
-        value: &Buf::phantom(0, 0),
+        value_len: 0,
         value_crc: 0,
+        value_offset: 0,
         expires: None,
         batch: InBatch::default(),
+        key: b"key",
     };
-    log.append(&mut log.writing().part(), Stream::Host, &record).unwrap();
+    let nothing = Buf::phantom(0, 0);
+    log.append(&mut log.writing().part(), Stream::Host, &mut header, &nothing).unwrap();
 }
 
 /// Returns what a checkpoint knows of the extent of hosts: nothing.

@@ -3,7 +3,7 @@
 
 use super::{Pinning, Scene, TABLE, VALUE_BYTES};
 use crate::format::page_view::vouched_header;
-use crate::format::record::{InBatch, Kind, NewRecord};
+use crate::format::record::{Header, InBatch, Kind, Sequence};
 use crate::log::Visit;
 use crate::write::pending::durable;
 use crate::write::undo::Revocable;
@@ -22,21 +22,23 @@ fn key() -> Key {
 async fn store(scene: &Scene) {
     let (log, key) = (&scene.log, key());
     let hash = key.hash();
-    let record = NewRecord {
-        sequence: None,
+    let value = Buf::phantom(VALUE_BYTES, 1);
+    let mut header = Header {
+        sequence: Sequence::default(),
         kind: Kind::Value,
         table: TABLE,
-        key: key.as_bytes(),
-        value: &Buf::phantom(VALUE_BYTES, 1),
+        value_len: VALUE_BYTES,
         value_crc: 0,
+        value_offset: 0,
         expires: None,
         batch: InBatch::default(),
+        key: key.as_bytes(),
     };
     let appended = {
         let mut lanes = log.lanes.lock(hash);
         let mut writing = log.writing();
         let mut part = writing.part();
-        let appended = log.append(&mut part, Stream::Host, &record).unwrap();
+        let appended = log.append(&mut part, Stream::Host, &mut header, &value).unwrap();
         log.pad(&mut part, Stream::Host);
         lanes.of(hash).entries.insert(TABLE, hash, appended.address);
         appended

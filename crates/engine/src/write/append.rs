@@ -1,13 +1,11 @@
 //! The write side of the log: records to pages, pages to extents, extents to their end.
 
 use crate::extent::{Extent, class_of};
-use crate::format::address::Address;
 use crate::format::layout::PROLOGUE_BYTES;
 use crate::format::layout::SUMMARY_ENTRY_BYTES;
 use crate::format::page_builder::PageBuilder;
 use crate::format::page_view::PageView;
-use crate::format::record::NewRecord;
-use crate::format::record::{Header, Kind, header_len};
+use crate::format::record::{Header, Kind, Sequence};
 use crate::format::summary::{Summary, summary_numbers};
 use crate::log::{
     Appended, Frontier, Log, NoRoom, Part, Pin, PinOf, Program, Whole, Writer, reserve,
@@ -22,37 +20,63 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl Log {
-    /// Appends a record. The caller points the index to it, and notes its header, before its next
-    /// await.
+    /// Appends a record with this header, which gets the next sequence number unless it has one.
+    /// The caller points the index to it, and notes its header, before its next await.
     pub(crate) fn append(
         self: &Arc<Self>,
         part: &mut Part<'_, '_>,
         stream: Stream,
-        record: &NewRecord<'_>,
+        header: &mut Header<'_>,
+        value: &Buf,
     ) -> Result<Appended, NoRoom> {
-        let header_len = header_len(record.key.len(), record.expires);
-        let on_one_page = self.layout.fits_page(header_len, record.value.len());
-        let reserved = reserve(stream, record.kind);
-        self.make_room(part, stream, reserved, header_len, record.value.len(), on_one_page)?;
-        let extent = frontier(part, stream).extent;
-        if let Some(date) = record.expires {
+        let (header_len, value_len) = (header.len(), value.len());
+        let room = self.make_room(part, stream, header.kind, header_len, value_len)?;
+        if header.sequence == Sequence::default() {
+            header.sequence = part.writer.next_sequence();
+        }
+        let is_alone = self.layout.is_alone(value_len);
+        if frontier(part, stream).builder.is_empty() {
+            self.place(part, stream, is_alone);
+        }
+        // In early-ack mode hosts do not wait for their pages, so a host's record gets none.
+        let is_awaited = stream != Stream::Host || !self.answers_early;
+        let mut pages = SmallVec::new();
+        let open = frontier(part, stream);
+        if is_awaited {
+            pages.push(open.pending.clone());
+        }
+        let (extent, mut done) = (open.extent, room.min(value_len));
+        let offset = if done == value_len {
+            open.builder.push(*header, value)
+        } else {
+            open.builder.push(*header, &value.slice(0..done))
+        };
+        let number = self.number(extent, open.page());
+        let address = self.layout.address(number, offset, header_len, value_len);
+        if let Some(date) = header.expires {
             let first = &mut part.writer.tally.of(extent).expires_first;
             *first = Some(first.map_or(date, |first| first.min(date)));
         }
-        let sequence = record.sequence.unwrap_or_else(|| part.writer.next_sequence());
-        let header = record.header(sequence);
-        if on_one_page {
-            let mut pages = SmallVec::new();
-            self.note_page(part, stream, &mut pages);
-            let address = self.push(part, stream, header, record.value);
-            // No other record joins this page. The cleaner's pages are programmed together, so its
-            // page waits for the next one.
-            if self.layout.is_alone(record.value.len()) && stream != Stream::Gc {
-                self.next_page(part, stream);
-            }
-            return Ok(Appended { address, extent, sequence, pages });
+        if stream == Stream::Host && header.kind == Kind::Tombstone {
+            let key = Key::new(header.key).expect("it is that of a host's command");
+            part.shared.get().copies.begin_deleting(address, header.table, key);
         }
-        Ok(self.append_long(part, stream, header, record.value))
+        while done < value_len {
+            self.next_page(part, stream);
+            let data = value.slice(done..value_len.min(done + self.layout.bare_room()));
+            done += data.len();
+            let open = frontier(part, stream);
+            open.builder.continue_with(data);
+            if is_awaited {
+                pages.push(open.pending.clone());
+            }
+        }
+        // No other record joins this page. The cleaner's pages are programmed together, so its page
+        // waits for the next one.
+        if is_alone && stream != Stream::Gc {
+            self.next_page(part, stream);
+        }
+        Ok(Appended { address, extent, pages })
     }
 
     /// Fixes the number of the stream's open page, which is empty. `is_alone` says that a record
@@ -74,104 +98,39 @@ impl Log {
         self.media.as_disk().map_or(from.page, |disk| disk.place(from, holds))
     }
 
-    /// Adds a record, or its first part, to the stream's open page.
-    fn push(
-        &self,
-        part: &mut Part<'_, '_>,
-        stream: Stream,
-        header: Header<'_>,
-        data: &Buf,
-    ) -> Address {
-        if frontier(part, stream).builder.is_empty() {
-            self.place(part, stream, self.layout.is_alone(data.len()));
-        }
-        let frontier = frontier(part, stream);
-        let offset = frontier.builder.push(header, data);
-        let number = self.number(frontier.extent, frontier.page());
-        let address = self.layout.address(number, offset, header.len(), header.value_len);
-        if stream == Stream::Host && header.kind == Kind::Tombstone {
-            let key = Key::new(header.key).expect("it is that of a host's command");
-            part.shared.get().copies.begin_deleting(address, header.table, key);
-        }
-        address
-    }
-
-    /// Adds the stream's open page to the pages of a record. In early-ack mode hosts do not wait
-    /// for their pages, so a host's record gets none.
-    fn note_page(
-        &self,
-        part: &mut Part<'_, '_>,
-        stream: Stream,
-        pages: &mut SmallVec<[Arc<Pending>; 1]>,
-    ) {
-        if stream != Stream::Host || !self.answers_early {
-            pages.push(frontier(part, stream).pending.clone());
-        }
-    }
-
-    /// Fills the open page with the first part of a value, and the next pages with the rest.
-    fn append_long(
-        self: &Arc<Self>,
-        part: &mut Part<'_, '_>,
-        stream: Stream,
-        header: Header<'_>,
-        value: &Buf,
-    ) -> Appended {
-        let room = frontier(part, stream).builder.room(header.len());
-        let mut done = room.expect("room was made for the header").min(value.len());
-        let mut pages = SmallVec::new();
-        self.note_page(part, stream, &mut pages);
-        let extent = frontier(part, stream).extent;
-        let address = self.push(part, stream, header, &value.slice(0..done));
-        while done < value.len() {
-            self.next_page(part, stream);
-            let data = value.slice(done..value.len().min(done + self.layout.bare_room()));
-            done += data.len();
-            frontier(part, stream).builder.continue_with(data);
-            self.note_page(part, stream, &mut pages);
-        }
-        Appended { address, extent, sequence: header.sequence, pages }
-    }
-
-    /// Turns pages, and opens an extent, until the stream's open page has room for the record.
+    /// Turns pages, and opens an extent, until the stream's open page has room for the record, or
+    /// for the first part of a value longer than a page, and the extent for the rest. Returns the
+    /// bytes of a value that fit the page.
     fn make_room(
         self: &Arc<Self>,
         part: &mut Part<'_, '_>,
         stream: Stream,
-        reserved: u32,
+        kind: Kind,
         header_len: usize,
         value_len: u32,
-        on_one_page: bool,
-    ) -> Result<(), NoRoom> {
+    ) -> Result<u32, NoRoom> {
+        let on_one_page = self.layout.fits_page(header_len, value_len);
+        let least = if on_one_page { value_len } else { 1 };
         for _ in 0..5 {
             let Some(frontier) = part.writer.frontiers.of(stream) else {
-                self.open_extent(part, stream, reserved)?;
+                self.open_extent(part, stream, reserve(stream, kind))?;
                 continue;
             };
-            let room = frontier.builder.room(header_len);
-            let fits = match room {
-                Some(room) if self.layout.frames.is_some() && value_len <= room => {
-                    if !self.has_units(frontier, header_len, value_len) {
-                        self.seal(part, stream);
-                        continue;
-                    }
-                    true
-                }
-                Some(room) if on_one_page => value_len <= room,
-                Some(room) if room > 0 => {
-                    let more = (value_len - room.min(value_len)).div_ceil(self.layout.bare_room());
-                    if !self.has_pages(frontier, more) {
-                        self.seal(part, stream);
-                        continue;
-                    }
-                    true
-                }
-                _ => false,
+            let room = frontier.builder.room(header_len).filter(|room| *room >= least);
+            let Some(room) = room else {
+                self.turn_page(part, stream);
+                continue;
+            };
+            let more = || value_len.saturating_sub(room).div_ceil(self.layout.bare_room());
+            let fits = if self.layout.frames.is_some() {
+                self.has_units(frontier, header_len, value_len)
+            } else {
+                on_one_page || self.has_pages(frontier, more())
             };
             if fits {
-                return Ok(());
+                return Ok(room);
             }
-            self.turn_page(part, stream);
+            self.seal(part, stream);
         }
         panic!("an empty extent has room for the longest record");
     }

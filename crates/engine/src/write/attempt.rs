@@ -486,10 +486,10 @@ impl Member<'_> {
         let (log, change) = (&store.log, &self.change);
         let nothing = Buf::phantom(0, 0);
         let value = change.value().unwrap_or(&nothing);
-        let record = change.record(self.table, value, log.value_crc(value), batch);
-        let at = log.append(part, Stream::Host, &record)?;
-        lane.clock = at.sequence;
-        let header = record.header(at.sequence);
+        let (table, value_crc) = (self.table, log.value_crc(value));
+        let mut header = Header { table, value_crc, batch, ..change.header() };
+        let at = log.append(part, Stream::Host, &mut header, value)?;
+        lane.clock = header.sequence;
         self.point(store, lane, at.address, &header);
         if let Some(values) = &mut lane.values {
             let is_whole = log.layout.fits_page(header.len(), header.value_len);
@@ -497,11 +497,11 @@ impl Member<'_> {
             values.note(change.key, at.address, &header, value);
         }
         let extent = at.extent;
-        let (table, key_len) = (self.table, change.key_len());
+        let key_len = change.key_len();
         if change.kind() == Kind::Tombstone {
             part.writer.tally.add_tombstone(extent, self.bytes);
         } else {
-            let (at, bytes, expires) = (at.address, self.bytes, record.expires);
+            let (at, bytes, expires) = (at.address, self.bytes, header.expires);
             let value = CountedValue { extent, at, table, key_len, bytes, expires };
             part.count_value(value);
         }

@@ -1,6 +1,5 @@
 //! The changes of keys that a write requests, which happen together or not at all.
 
-use crate::format::record::NewRecord;
 use crate::format::record::{Header, InBatch, Kind, Sequence, header_len};
 use crate::hashed_key::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
@@ -75,20 +74,8 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// Its record; `value` is that of a put, or empty.
-    pub(crate) fn record(
-        &self,
-        table: TableId,
-        value: &'a Buf,
-        value_crc: u32,
-        batch: InBatch,
-    ) -> NewRecord<'a> {
-        let (kind, key, expires) = (self.kind(), self.key.key.as_bytes(), self.expires());
-        NewRecord { sequence: None, kind, table, key, value, value_crc, expires, batch }
-    }
-
-    /// Returns a header that is as long as its record's.
-    pub(crate) fn header(&self) -> Header<'_> {
+    /// Returns the header of its record, as far as the change alone determines it.
+    pub(crate) fn header(&self) -> Header<'a> {
         Header {
             sequence: Sequence::default(),
             kind: self.kind(),
