@@ -230,19 +230,20 @@ impl Store {
         let Some(candidates) = self.index.lookup(lane, table, key).at_once() else {
             return Ok(Known::From(0));
         };
-        let mut are_locked = Ok(());
-        let known = first_known(&candidates, |at| {
-            let found = self.found_now(lane, writing, at, key);
-            found.unwrap_or_else(|not_locked| {
-                are_locked = Err(not_locked);
-                None
-            })
-        });
-        are_locked.map(|()| known)
+        for (at, address) in candidates.iter().enumerate() {
+            match self.found_now(lane, writing, *address, key)? {
+                Some(Look::Is(found)) => return Ok(Known::Is(Some(found))),
+                Some(Look::Absent) => return Ok(Known::Is(None)),
+                Some(Look::OtherKey) => {}
+                None => return Ok(Known::From(at)),
+            }
+        }
+        Ok(Known::Is(None))
     }
 
     /// Returns what the record at `address` says of `key`, if its header is in memory. An error if
     /// it may be on a page of a writer that is not locked.
+    #[inline]
     fn found_now(
         &self,
         lane: &Lane,
@@ -250,20 +251,18 @@ impl Store {
         address: Address,
         key: HashedKey<'_>,
     ) -> Result<Option<Look<Found>>, NotLocked> {
-        if self.log.has_landed(address) {
-            return Ok(self.found_landed(lane, address, key));
+        let (mut known, mut pages, mut batch) = (None, None, None);
+        if !self.log.has_landed(address) {
+            let writer = writing.owner(self.log.page_id(address).extent)?;
+            let unlanded;
+            (unlanded, batch) = self.log.unlanded_header(writer, address, of_key(key));
+            (known, pages) = unlanded.unzip();
         }
-        let writer = writing.owner(self.log.page_id(address).extent)?;
-        let (unlanded, batch) = self.log.unlanded_header(writer, address, of_key(key));
-        let (header, pages) = match unlanded {
-            Some((header, pages)) => (header, Some(pages)),
-            None => match self.landed_header(lane, key.hash, address, of_key(key)) {
-                Some(header) => (header, None),
-                None => return Ok(None),
-            },
-        };
-        let Some(header) = header else { return Ok(Some(Look::OtherKey)) };
-        Ok(Some(Look::Is(Found { address, header, pages, batch })))
+        let known = known.or_else(|| self.landed_header(lane, key.hash, address, of_key(key)));
+        Ok(known.map(|header| match header {
+            Some(header) => Look::Is(Found { address, header, pages, batch }),
+            None => Look::OtherKey,
+        }))
     }
 
     /// As [`Self::found_now`], for a record that has landed with its batch.
@@ -282,6 +281,7 @@ impl Store {
 
     /// Returns what `read` makes of the header of a record that has landed, if it is in memory.
     /// `hash` is that of its key, or what the index keeps of it.
+    #[inline]
     pub(crate) fn landed_header<T>(
         &self,
         lane: &Lane,
@@ -292,10 +292,11 @@ impl Store {
         if let Some(known) = lane.headers.with(hash, address, &read) {
             return Some(known);
         }
-        let (memory, layout) = (self.log.media.as_memory()?, self.log.layout);
+        let (memory, layout) = (self.log.media.as_memory()?, &self.log.layout);
+        let at = layout.page_id(address.page());
         self.counters.count_lookup_read();
-        memory.with_page(layout.page_id(address.page()), |page| {
-            Some(read(&vouched_header(layout, page, layout.offset(address))?))
+        memory.with_page(at, |page| {
+            Some(read(&vouched_header(*layout, page, layout.offset(address))?))
         })
     }
 
