@@ -38,18 +38,20 @@ impl Part<'_, '_> {
     /// Counts a new live value.
     #[inline]
     pub(crate) fn count_value(&mut self, value: CountedValue) {
-        self.writer.tally.add_value(value);
-        if value.expires.is_some() {
-            self.shared.get().count_date(value);
-        }
+        self.count(&value, 1);
     }
 
     /// Counts a live value as dead.
     #[inline]
     pub(crate) fn uncount_value(&mut self, value: CountedValue) {
-        self.writer.tally.remove_value(value);
+        self.count(&value, -1);
+    }
+
+    fn count(&mut self, value: &CountedValue, sign: i64) {
+        self.writer.tally.count(value, sign);
         if value.expires.is_some() {
-            self.shared.get().uncount_date(value);
+            let state = self.shared.get();
+            if sign > 0 { state.count_date(*value) } else { state.uncount_date(*value) }
         }
     }
 }

@@ -32,21 +32,10 @@ impl Tally {
         counted
     }
 
-    /// Counts a new live value.
+    /// Counts a new live value, with the `sign` 1, or one as dead, with -1.
     #[inline]
-    pub(crate) fn add_value(&mut self, value: CountedValue) {
-        self.count(value, 1);
-    }
-
-    /// Counts a live value as dead.
-    #[inline]
-    pub(crate) fn remove_value(&mut self, value: CountedValue) {
-        self.count(value, -1);
-    }
-
-    #[inline]
-    fn count(&mut self, value: CountedValue, sign: i64) {
-        let CountedValue { extent, table, key_len, bytes, .. } = value;
+    pub(crate) fn count(&mut self, value: &CountedValue, sign: i64) {
+        let CountedValue { extent, table, key_len, bytes, .. } = *value;
         self.of(extent).values_of(table).add(sign, key_len, bytes);
     }
 
