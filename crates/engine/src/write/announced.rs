@@ -46,7 +46,7 @@ impl Announced {
 
 impl Drop for Announced {
     fn drop(&mut self) {
-        if clock::is_installed() {
+        if self.counted.is_some() && clock::is_installed() {
             self.pause();
         }
     }
