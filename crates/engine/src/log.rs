@@ -53,6 +53,7 @@ use smallvec::SmallVec;
 pub(crate) use state::{CountedValue, State};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
+pub(crate) use tally::Tally;
 pub(crate) use unlanded::Program;
 pub(crate) use visit::{OnItsWay, Pin, Unlanded, Visit};
 pub(crate) use writer::Writer;

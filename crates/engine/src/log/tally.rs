@@ -4,6 +4,7 @@ use super::cleaning_due::CleaningDue;
 use super::live_counts::LiveCounts;
 use super::state::CountedValue;
 use crate::extent::{Counted, Extents};
+use crate::format::layout::Layout;
 use media::ExtentId;
 
 /// The counts that a writer has changed, of any extent. They are added to the extents under the
@@ -14,6 +15,8 @@ pub(crate) struct Tally {
     counts: Vec<Counted>,
     /// The extents whose counts have changed.
     changed: Vec<ExtentId>,
+    /// The size of a record, by its header and its value, and its footprint.
+    footprint: ((usize, u32), u64),
 }
 
 impl Tally {
@@ -30,6 +33,16 @@ impl Tally {
             self.changed.push(id);
         }
         counted
+    }
+
+    /// Returns the footprint of a record of this size. Records that follow each other often have
+    /// the same, so the last result is kept. No record has a header of 0 bytes.
+    #[inline]
+    pub(crate) fn footprint(&mut self, layout: &Layout, size: (usize, u32)) -> u64 {
+        if self.footprint.0 != size {
+            self.footprint = (size, layout.footprint(size.0, size.1));
+        }
+        self.footprint.1
     }
 
     /// Counts a new live value, with the `sign` 1, or one as dead, with -1.

@@ -11,7 +11,7 @@ use crate::format::record::{Header, InBatch, Kind};
 use crate::hashed_key::HashedKey;
 use crate::key_space::TableId;
 use crate::lane::{Lane, Locked};
-use crate::log::{CountedValue, NoRoom, NotLocked, Part, Reach, Shortage, Writing};
+use crate::log::{CountedValue, NoRoom, NotLocked, Part, Reach, Shortage, Tally, Writing};
 use crate::read::look_up::{Found, Known};
 use crate::sabotage::Sabotage;
 use crate::store::Store;
@@ -340,10 +340,12 @@ impl<'a, 'k> Attempt<'a, 'k> {
         Ok(())
     }
 
-    /// Returns the first condition that is not met, and the record that does not meet it.
+    /// Notes which keys exist. Returns the first condition that is not met, and the record that
+    /// does not meet it.
     fn refused(&mut self) -> Option<(Error, Option<Found>)> {
         self.set.members.iter_mut().find_map(|member| {
             let version = member.record().and_then(Found::version);
+            member.exists = version.is_some();
             let refused = member.change.condition.check(version).err()?;
             Some((refused, member.take_record()))
         })
@@ -358,7 +360,7 @@ impl<'a, 'k> Attempt<'a, 'k> {
         has_checked_room: bool,
     ) -> Result<Result<(), NoRoom>, Error> {
         let store = self.store;
-        let (new, old, records) = self.measure()?;
+        let (new, old, records) = self.measure(&mut writing.writer().tally)?;
         if new > 0 && new > writing.credit() + old {
             return Err(Error::CapacityExceeded);
         }
@@ -397,9 +399,9 @@ impl<'a, 'k> Attempt<'a, 'k> {
     }
 
     /// Returns the bytes that the values take of the capacity, those that they replace, and the
-    /// number of records.
-    fn measure(&mut self) -> Result<(u64, u64, u64), Error> {
-        let (store, has_waited) = (self.store, self.has_waited);
+    /// number of records. Notes the bytes of each.
+    fn measure(&mut self, tally: &mut Tally) -> Result<(u64, u64, u64), Error> {
+        let (store, has_waited, layout) = (self.store, self.has_waited, &self.store.log.layout);
         let (mut new, mut old, mut records) = (0, 0, 0);
         for member in &mut *self.set.members {
             if has_waited {
@@ -409,7 +411,15 @@ impl<'a, 'k> Attempt<'a, 'k> {
                 continue;
             }
             records += 1;
-            member.measure(store)?;
+            let (found, change) = (member.record(), &member.change);
+            if found.is_none() && !store.index_has_room(member.table, change.key) {
+                return Err(Error::CapacityExceeded);
+            }
+            let replaced = found.filter(|found| found.is_value());
+            let replaced = replaced.map(|found| (found.header.len, found.header.value_len));
+            let size = (change.header_len(), change.value_len());
+            member.bytes = tally.footprint(layout, size);
+            member.bytes_replaced = replaced.map_or(0, |size| tally.footprint(layout, size));
             // The store's own records are few, and deleting a key space makes room.
             if member.table == TableId::STORE {
                 continue;
@@ -433,20 +443,14 @@ impl<'a, 'k> Attempt<'a, 'k> {
 
     /// Ends the attempt of a write, and returns it: it only has to land. A writer is locked.
     fn finish(&mut self) -> Written {
-        let overwrote = self.set.members.iter().any(Member::exists);
+        let members = &mut *self.set.members;
+        let overwrote = members.iter().any(|member| member.exists);
         let stored = if overwrote { Stored::Overwrote } else { Stored::Anew };
-        let (mut bytes, mut leaves_tombstone) = (0, false);
-        for Member { change, kept, .. } in &*self.set.members {
-            if change.kind() == Kind::Value {
-                bytes += change.key_len() as u64 + u64::from(change.value_len());
-            }
-            leaves_tombstone |= change.kind() == Kind::Tombstone && kept.is_some();
-        }
-        self.store.counters.count_host_bytes(bytes);
-        if self.store.config.ack != Ack::Program && !leaves_tombstone {
+        let lands = self.store.config.ack == Ack::Program;
+        if !lands && members.iter().all(|member| member.kept.is_none()) {
             return Written { stored, landing: None };
         }
-        let members = match &mut *self.set.members {
+        let members = match members {
             [member] => SmallVec::from_buf([member.landed()]),
             members => members.iter_mut().map(Member::landed).collect(),
         };
@@ -455,25 +459,6 @@ impl<'a, 'k> Attempt<'a, 'k> {
 }
 
 impl Member<'_> {
-    /// Computes the bytes of the new record, and of the value that it replaces.
-    fn measure(&mut self, store: &Store) -> Result<(), Error> {
-        let layout = &store.log.layout;
-        let found = self.record();
-        if found.is_none() && !store.index_has_room(self.table, self.change.key) {
-            return Err(Error::CapacityExceeded);
-        }
-        let replaced = found.filter(|found| found.is_value());
-        let replaced = replaced.map(|found| (found.header.len, found.header.value_len));
-        let size = (self.change.header_len(), self.change.value_len());
-        self.bytes = layout.footprint(size.0, size.1);
-        self.bytes_replaced = match replaced {
-            Some(same) if same == size => self.bytes,
-            Some((header_len, value_len)) => layout.footprint(header_len, value_len),
-            None => 0,
-        };
-        Ok(())
-    }
-
     /// Appends the change's record, points the key's entry to it, and counts it as live and the
     /// replaced record as dead. Keeps the replaced record in case the write has to be undone.
     fn append(
@@ -498,24 +483,25 @@ impl Member<'_> {
         }
         let extent = at.extent;
         let key_len = change.key_len();
-        if change.kind() == Kind::Tombstone {
+        if header.kind == Kind::Tombstone {
             part.writer.tally.add_tombstone(extent, self.bytes);
         } else {
             let (at, bytes, expires) = (at.address, self.bytes, header.expires);
-            let value = CountedValue { extent, at, table, key_len, bytes, expires };
-            part.count_value(value);
+            part.count_value(CountedValue { extent, at, table, key_len, bytes, expires });
+            store.counters.count_host_bytes(key_len as u64 + u64::from(header.value_len));
         }
         let may_be_undone = store.config.ack == Ack::Program;
-        let revocable = may_be_undone.then(|| {
-            let replaced = self.record().map(|found| log.page_id(found.address).extent);
-            Revocable::new(part.writer.log.reference(log), extent, replaced)
-        });
-        self.kept = Some(Kept { at, revocable });
+        if may_be_undone || header.kind == Kind::Tombstone {
+            let revocable = may_be_undone.then(|| {
+                let replaced = self.record().map(|found| log.page_id(found.address).extent);
+                Revocable::new(part.writer.log.reference(log), extent, replaced)
+            });
+            self.kept = Some(Kept { at, revocable });
+        }
         let Some(found) = self.record().filter(|found| found.is_value()) else { return Ok(()) };
         let (extent, at) = (log.page_id(found.address).extent, found.address);
         let (bytes, expires) = (self.bytes_replaced, found.header.expires);
-        let value = CountedValue { extent, at, table, key_len, bytes, expires };
-        part.uncount_value(value);
+        part.uncount_value(CountedValue { extent, at, table, key_len, bytes, expires });
         if store.config.ack != Ack::Program && store.config.saves_buffer {
             log.release(part, found);
         }

@@ -25,10 +25,12 @@ pub(crate) struct Member<'k> {
     pub(crate) table: TableId,
     /// The record of the key, once it is known.
     pub(crate) found: Known<Found>,
+    /// The key exists by that record, which has not expired.
+    pub(crate) exists: bool,
     /// Bytes of the new record, and of the value that it replaces.
     pub(crate) bytes: u64,
     pub(crate) bytes_replaced: u64,
-    /// The new record, once it is in the log.
+    /// The new record, once it is in the log, if the write waits for it.
     pub(crate) kept: Option<Kept>,
 }
 
@@ -57,6 +59,7 @@ impl<'k> From<Change<'k>> for Member<'k> {
             change,
             table: TableId::STORE,
             found: Known::From(0),
+            exists: false,
             bytes: 0,
             bytes_replaced: 0,
             kept: None,
@@ -84,12 +87,8 @@ impl Member<'_> {
         matches!(self.found, Known::Is(_))
     }
 
-    pub(crate) fn exists(&self) -> bool {
-        self.record().is_some_and(Found::exists)
-    }
-
     /// Returns whether the write leaves a record of the key, which is known.
     pub(crate) fn has_record(&self) -> bool {
-        self.change.has_record(self.exists())
+        self.change.has_record(self.exists)
     }
 }
