@@ -1,13 +1,8 @@
 use super::{Fault, Terms};
 use crate::pdu::{
-    CapsuleCmd, CommonHeader, DIGEST_BYTES, Digests, FatalError, PduType, Side,
-    TERMINATION_DATA_MAX,
+    CommonHeader, DIGEST_BYTES, Digests, FatalError, PduType, Side, TERMINATION_DATA_MAX,
 };
 use controller::IN_CAPSULE_BYTES_MAX;
-use std::ops::Range;
-
-/// Bytes of the header of a command capsule.
-const CAPSULE_BYTES: usize = size_of::<CapsuleCmd>();
 
 /// The layout of a PDU, from its common header and the connection's terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,27 +13,6 @@ pub(super) struct Layout {
     pub(super) data_at: usize,
     pub(super) data_len: u32,
     pub(super) digests: Digests,
-}
-
-/// Returns where the data of a command capsule is, counted from the PDU's first byte. Only for a
-/// capsule without digests, and with data at a multiple of 4 bytes; `None` if [`layout`] must check
-/// the PDU.
-#[inline]
-pub(super) fn plain_capsule(common: CommonHeader) -> Option<Range<usize>> {
-    let (at, end) = (usize::from(common.data_offset()), common.len() as usize);
-    let is_plain = common.kind() == PduType::CAPSULE_CMD
-        && usize::from(common.header_len()) == CAPSULE_BYTES
-        && !common.has(CommonHeader::HEADER_DIGEST)
-        && !common.has(CommonHeader::DATA_DIGEST);
-    if !is_plain {
-        None
-    } else if end == CAPSULE_BYTES {
-        Some(end..end)
-    } else {
-        let may_begin = at >= CAPSULE_BYTES && at.is_multiple_of(4);
-        let has_data = end > at && end - at <= IN_CAPSULE_BYTES_MAX as usize;
-        (may_begin && has_data).then_some(at..end)
-    }
 }
 
 /// Returns the layout of a PDU that `receiver` has received, from its first 8 bytes.

@@ -1,4 +1,4 @@
-use super::check::{Layout, digest_len, layout, plain_capsule};
+use super::check::{Layout, digest_len, layout};
 use super::data_digest::PeerDigest;
 use super::shared_copy::SharedCopy;
 use super::{Counters, DataDigest, Fault, Terms};
@@ -8,6 +8,7 @@ use crate::pdu::{
 use base::checksum::crc32c;
 use base::limits::BUF_ALIGN;
 use base::{Buf, BufMut, BufPool};
+use controller::IN_CAPSULE_BYTES_MAX;
 use net::{Broken, Stream};
 use spec::Command;
 use std::io::IoSliceMut;
@@ -199,23 +200,34 @@ impl Inbox {
     /// or because another PDU comes next.
     #[inline]
     pub fn next_capsule(&mut self) -> Option<Brought> {
+        const BYTES: usize = size_of::<CapsuleCmd>();
         if !self.is_plain || !matches!(self.part, Part::Header) {
             return None;
         }
         let staged = &self.staging[self.start..self.end];
         let (capsule, _) = CapsuleCmd::ref_from_prefix(staged).ok()?;
-        let range = plain_capsule(*capsule.common())?;
-        staged.get(range.clone())?;
+        let common = capsule.common();
+        let (at, end) = (usize::from(common.data_offset()), common.len() as usize);
+        let is_plain = common.kind() == PduType::CAPSULE_CMD
+            && usize::from(common.header_len()) == BYTES
+            && !common.has(CommonHeader::HEADER_DIGEST)
+            && !common.has(CommonHeader::DATA_DIGEST);
+        let has_data = end != BYTES;
+        let may_have_data = at >= BYTES
+            && at.is_multiple_of(4)
+            && end > at
+            && end - at <= IN_CAPSULE_BYTES_MAX as usize;
+        if !is_plain || end > staged.len() || (has_data && !may_have_data) {
+            return None;
+        }
         self.command = *capsule.command();
-        let next = self.start + range.end;
-        let data = self.start + range.start..next;
-        let brought =
-            if data.is_empty() { Brought::Nothing } else { Brought::Data(self.copy(data, next)) };
-        self.last_header = (self.start, self.start + size_of::<CapsuleCmd>());
+        let (start, next) = (self.start, self.start + end);
+        self.last_header = (start, start + BYTES);
         self.start = next;
         self.arrivals += 1;
         self.counters.count_received();
-        Some(brought)
+        let data = start + at..next;
+        Some(if has_data { Brought::Data(self.copy(data, next)) } else { Brought::Nothing })
     }
 
     /// Copies the data at `range` out of staging, in which the next PDU begins at `next`.
@@ -385,12 +397,22 @@ impl Inbox {
         self.shared.clear();
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
+            self.wanted = HEADER_BYTES_MIN + digest_len(self.terms.digests.header);
         } else if self.staging.len() - self.end < STAGING_BYTES / 2 {
             // Part of a header or of a digest: data never stays in staging.
             self.staging.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
         }
-        let wanted = self.wanted_in_staging();
+        // Bytes for the next arrival, or for the header after it.
+        let wanted = match self.part {
+            Part::Header => self.wanted,
+            _ => {
+                let digests = self.terms.digests;
+                digest_len(self.has_data_digest) + HEADER_BYTES_MIN + digest_len(digests.header)
+            }
+        };
+        assert!(wanted > self.end - self.start, "what has come is taken before more is read");
+        let wanted = wanted - (self.end - self.start);
         let staging = &mut self.staging[self.end..];
         let staging = if self.reads_ahead { staging } else { &mut staging[..wanted] };
         let mut data: &mut [u8] = &mut [];
@@ -425,20 +447,6 @@ impl Inbox {
             Some(read) if read == self.staging.len() => Read::Full,
             Some(_) => Read::Some,
         })
-    }
-
-    /// Returns the bytes needed in staging for the next arrival, or for the header after it.
-    fn wanted_in_staging(&self) -> usize {
-        let staged = self.end - self.start;
-        let next = match self.part {
-            Part::Header => self.wanted,
-            _ => {
-                let digests = self.terms.digests;
-                digest_len(self.has_data_digest) + HEADER_BYTES_MIN + digest_len(digests.header)
-            }
-        };
-        assert!(next > staged, "what has come is taken before more is read");
-        next - staged
     }
 }
 

@@ -1,6 +1,6 @@
 use super::check::digest_len;
 use super::{Counters, DataDigest, Fault, Terms};
-use crate::pdu::{CommonHeader, Digests, Side, TERMINATION_DATA_MAX, TermReq};
+use crate::pdu::{CommonHeader, DIGEST_BYTES, Side, TERMINATION_DATA_MAX, TermReq};
 use base::checksum::crc32c;
 use base::{Buf, BufMut};
 use net::{Broken, Stream};
@@ -58,11 +58,12 @@ pub struct Outbox {
     /// Sent bytes of `headers`.
     headers_sent: usize,
     parts: VecDeque<Part>,
-    /// Header bytes behind the last part.
-    tail: usize,
+    /// Where the header bytes behind the last part begin.
+    tail_at: usize,
     /// Sent bytes of the first part.
     front_sent: usize,
-    queued: u64,
+    /// Bytes ever queued that are not in `headers`.
+    outside: u64,
     sent: u64,
     counters: Rc<Counters>,
 }
@@ -77,9 +78,9 @@ impl Outbox {
             headers: Vec::new(),
             headers_sent: 0,
             parts: VecDeque::new(),
-            tail: 0,
+            tail_at: 0,
             front_sent: 0,
-            queued: 0,
+            outside: 0,
             sent: 0,
             counters,
         }
@@ -97,12 +98,12 @@ impl Outbox {
 
     /// Returns whether all is sent.
     pub fn is_empty(&self) -> bool {
-        self.parts.is_empty() && self.tail == 0
+        self.parts.is_empty() && self.tail_at == self.headers.len()
     }
 
     /// Returns all bytes ever queued: the stream position after the last queued PDU.
     pub fn queued_to(&self) -> u64 {
-        self.queued
+        self.outside + self.headers.len() as u64
     }
 
     /// Returns all bytes ever sent: the stream position up to which PDUs have left.
@@ -113,11 +114,12 @@ impl Outbox {
     /// Queues a PDU that consists of its header only.
     #[inline]
     pub fn push(&mut self, header: &(impl IntoBytes + Immutable)) {
-        if self.terms.digests.header {
-            return self.push_header(header.as_bytes(), None);
-        }
-        self.push_bytes(header.as_bytes());
+        let at = self.headers.len();
+        self.headers.extend_from_slice(header.as_bytes());
         self.counters.count_sent();
+        if self.terms.digests.header {
+            self.push_header_digest(at);
+        }
     }
 
     /// Queues a PDU with `data`, at least one byte. A phantom is sent as zeros.
@@ -127,19 +129,36 @@ impl Outbox {
         let Some(bytes) = data.bytes() else {
             return self.push_with_data(header, zeros(data.len()));
         };
-        let len = bytes.len();
-        self.push_header(header.as_bytes(), Some(len));
-        let digest = self.terms.digests.data.then(|| self.data_digest.of(crc32c(bytes), len));
-        if len <= COPIED_MAX {
-            self.push_bytes(bytes);
-            self.counters.count_copy(len);
+        let Terms { digests, .. } = self.terms;
+        let (at, header) = (self.headers.len(), header.as_bytes());
+        self.headers.extend_from_slice(header);
+        self.counters.count_sent();
+        let header_end = header.len() + digest_len(digests.header);
+        // Most hosts ask for the smallest alignment, which needs no division.
+        let data_at = match self.terms.alignment(self.side.peer()) {
+            4 => header_end.next_multiple_of(4),
+            alignment => header_end.next_multiple_of(alignment.into()),
+        };
+        let flags = if digests.data { CommonHeader::DATA_DIGEST } else { 0 };
+        self.patch(at, flags, data_at, data_at + bytes.len() + digest_len(digests.data));
+        if digests.header {
+            self.push_header_digest(at);
+        }
+        if data_at > header_end {
+            self.headers.extend_from_slice(&PADDING[..data_at - header_end]);
+        }
+        let digest = digests.data.then(|| self.data_digest.of(crc32c(bytes), bytes.len()));
+        if bytes.len() <= COPIED_MAX {
+            self.headers.extend_from_slice(bytes);
+            self.counters.count_copy(bytes.len());
         } else {
-            let headers = std::mem::take(&mut self.tail);
+            let headers = self.headers.len() - self.tail_at;
+            self.tail_at = self.headers.len();
+            self.outside += bytes.len() as u64;
             self.parts.push_back(Part { headers, data });
-            self.queued += len as u64;
         }
         if let Some(digest) = digest {
-            self.push_bytes(&digest.to_le_bytes());
+            self.headers.extend_from_slice(&digest.to_le_bytes());
         }
     }
 
@@ -148,63 +167,34 @@ impl Outbox {
         let request = TermReq::new(self.side, fault.error, fault.information);
         let header = &header[..header.len().min(TERMINATION_DATA_MAX as usize)];
         let at = self.headers.len();
-        self.push_bytes(request.as_bytes());
-        self.push_bytes(header);
-        let len = u32::try_from(size_of::<TermReq>() + header.len()).expect("152 at most");
-        self.patch(at, 0, 0, len);
+        self.headers.extend_from_slice(request.as_bytes());
+        self.headers.extend_from_slice(header);
+        self.patch(at, 0, 0, size_of::<TermReq>() + header.len());
         self.counters.count_sent();
     }
 
-    /// Queues `header` with its digest, and the padding before `data_len` bytes of data.
-    #[inline]
-    fn push_header(&mut self, header: &[u8], data_len: Option<usize>) {
-        let at = self.headers.len();
-        self.push_bytes(header);
-        self.counters.count_sent();
-        let (common, _) = CommonHeader::ref_from_prefix(header).expect("each begins with it");
-        let has_digests = common.kind().has_digests();
-        let digests = if has_digests { self.terms.digests } else { Digests::NONE };
-        if data_len.is_none() && !digests.header {
+    /// Adds the digest of the header at `at`, the last one, if PDUs of its type have digests.
+    #[cold]
+    fn push_header_digest(&mut self, at: usize) {
+        let common = common(&mut self.headers[at..]);
+        if !common.kind().has_digests() {
             return;
         }
-        let header_end = header.len() + digest_len(digests.header);
-        let mut flags = if digests.header { CommonHeader::HEADER_DIGEST } else { 0 };
-        let (mut data_at, mut len) = (0, header_end);
-        if let Some(data_len) = data_len {
-            let alignment = usize::from(self.terms.alignment(self.side.peer()));
-            // Most hosts ask for the smallest alignment, which needs no division.
-            data_at = match alignment {
-                4 => header_end.next_multiple_of(4),
-                _ => header_end.next_multiple_of(alignment),
-            };
-            len = data_at + data_len + digest_len(digests.data);
-            flags |= if digests.data { CommonHeader::DATA_DIGEST } else { 0 };
-        }
-        let len = u32::try_from(len).expect("a PDU is far smaller than 4 GiB");
-        let offset = u8::try_from(data_at).expect("data begins within 200 bytes");
-        self.patch(at, flags, offset, len);
-        if digests.header {
-            let digest = crc32c(&self.headers[at..]);
-            self.push_bytes(&digest.to_le_bytes());
-        }
-        if data_at > header_end {
-            self.push_bytes(&PADDING[..data_at - header_end]);
-        }
+        // Without data the digest is the end of the PDU.
+        let digest_bytes = if common.data_offset() == 0 { DIGEST_BYTES } else { 0 };
+        let (data_at, len) = (common.data_offset().into(), common.len() as usize + digest_bytes);
+        self.patch(at, CommonHeader::HEADER_DIGEST, data_at, len);
+        let digest = crc32c(&self.headers[at..]);
+        self.headers.extend_from_slice(&digest.to_le_bytes());
     }
 
     /// Completes the common header at `at`.
     #[inline]
-    fn patch(&mut self, at: usize, flags: u8, data_offset: u8, len: u32) {
-        let (common, _) =
-            CommonHeader::mut_from_prefix(&mut self.headers[at..]).expect("each begins with it");
+    fn patch(&mut self, at: usize, flags: u8, data_at: usize, len: usize) {
+        let data_offset = u8::try_from(data_at).expect("data begins within 200 bytes");
+        let len = u32::try_from(len).expect("a PDU is far smaller than 4 GiB");
+        let common = common(&mut self.headers[at..]);
         *common = common.with_layout(flags, data_offset, len);
-    }
-
-    #[inline]
-    fn push_bytes(&mut self, bytes: &[u8]) {
-        self.headers.extend_from_slice(bytes);
-        self.queued += bytes.len() as u64;
-        self.tail += bytes.len();
     }
 
     /// Sends as much as `stream` takes.
@@ -241,8 +231,8 @@ impl Outbox {
             skip = 0;
         }
         // The tail follows the last part. One slice must be left for it.
-        if self.parts.len() < PARTS_MAX / 2 && self.tail > 0 {
-            slices.push(IoSlice::new(&self.headers[header_at..][..self.tail]));
+        if self.parts.len() < PARTS_MAX / 2 && self.tail_at < self.headers.len() {
+            slices.push(IoSlice::new(&self.headers[self.tail_at..]));
         }
         slices
     }
@@ -263,15 +253,21 @@ impl Outbox {
         }
         // Whatever is left is of the tail, which is sent last.
         self.headers_sent += taken;
-        self.tail -= taken;
-        if self.headers_sent == self.headers.len() {
-            self.headers.clear();
-            self.headers_sent = 0;
-        } else if self.headers_sent >= SENT_HEADERS_MAX {
+        self.tail_at = self.tail_at.max(self.headers_sent);
+        if self.headers_sent == self.headers.len() || self.headers_sent >= SENT_HEADERS_MAX {
+            self.outside += self.headers_sent as u64;
+            self.tail_at -= self.headers_sent;
             self.headers.drain(..self.headers_sent);
             self.headers_sent = 0;
         }
     }
+}
+
+/// Returns the common header that `header` begins with.
+#[inline]
+fn common(header: &mut [u8]) -> &mut CommonHeader {
+    let (common, _) = CommonHeader::mut_from_prefix(header).expect("each begins with it");
+    common
 }
 
 #[cold]

@@ -34,19 +34,14 @@ impl SharedCopy {
         if self.bytes.is_none() && next == staging.len() {
             return None;
         }
-        let has = |bytes: &Arc<[u8]>| range.end <= self.start + bytes.len();
-        let bytes = match self.bytes.take().filter(has) {
-            Some(bytes) => bytes,
-            None => {
-                self.start = range.start;
-                let part = &staging[range.start..staging.len().min(range.start + COPY_BYTES_MAX)];
-                counters.count_copy(part.len());
-                Arc::from(part)
-            }
-        };
-        let data = Buf::part_of(&bytes, range.start - self.start..range.end - self.start);
-        self.bytes = Some(bytes);
-        Some(data)
+        let has_all = |bytes: &&Arc<[u8]>| range.end <= self.start + bytes.len();
+        if let Some(bytes) = self.bytes.as_ref().filter(has_all) {
+            return Some(Buf::part_of(bytes, range.start - self.start..range.end - self.start));
+        }
+        self.start = range.start;
+        let part = &staging[range.start..staging.len().min(range.start + COPY_BYTES_MAX)];
+        counters.count_copy(part.len());
+        Some(Buf::part_of(self.bytes.insert(Arc::from(part)), 0..range.len()))
     }
 
     /// Forgets the copy: staging changes.

@@ -43,6 +43,12 @@ impl Need {
         }
     }
 
+    /// Returns whether the command can be submitted at once.
+    #[inline]
+    pub(super) fn is_little(self) -> bool {
+        !matches!(self, Self::Data(_)) && !self.is_charged()
+    }
+
     /// Returns whether it counts for the budget.
     #[inline]
     pub(super) fn is_charged(self) -> bool {
@@ -104,6 +110,12 @@ impl Admission {
         true
     }
 
+    /// Returns whether commands in flight are charged.
+    #[inline]
+    pub(super) fn has_charges(&self) -> bool {
+        !self.charges.is_empty()
+    }
+
     /// Returns whether commands wait.
     #[inline]
     pub(super) fn is_waiting(&self) -> bool {
@@ -123,9 +135,8 @@ impl Admission {
 
     /// Removes an answered command and returns its charge, which [`Self::give_back`] releases when
     /// the response is sent.
-    #[inline]
     pub(super) fn answered(&mut self, command_id: u16) -> u64 {
-        if self.charges.is_empty() { 0 } else { self.charges.remove(&command_id).unwrap_or(0) }
+        self.charges.remove(&command_id).unwrap_or(0)
     }
 
     /// Drops waiting commands and charges when the connection is over.

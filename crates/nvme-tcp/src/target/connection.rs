@@ -1,4 +1,4 @@
-use super::admission::{Admission, Need};
+use super::admission::{Admission, Need, cut};
 use super::budget::Budget;
 use super::config::Config;
 use super::deadline::Deadline;
@@ -61,17 +61,20 @@ pub(super) struct State {
     pub(super) transfers: Transfers,
     fused: FusedCommands,
     pub(super) admission: Admission,
-    /// The responses that are not sent.
-    responses: VecDeque<Queued>,
+    /// The responses in the outbox, in groups that are sent as a whole.
+    unsent: VecDeque<Unsent>,
+    /// The responses behind the last group.
+    ungrouped: usize,
     /// SQHD of the last response of the queue, for responses that the transport makes itself.
     queue_head: u16,
 }
 
-/// A response in the outbox.
-struct Queued {
+/// Responses in the outbox: those of one write, or one while commands are charged.
+struct Unsent {
     /// Position in the outbox up to which it must send.
     end: u64,
-    /// Bytes that the command was charged.
+    responses: usize,
+    /// Bytes that the commands were charged.
     charge: u64,
 }
 
@@ -87,7 +90,8 @@ impl<S: Stream> Connection<S> {
                 transfers: Transfers::default(),
                 fused: FusedCommands::default(),
                 admission,
-                responses: VecDeque::new(),
+                unsent: VecDeque::new(),
+                ungrouped: 0,
                 queue_head: 0,
             }),
             queue: RefCell::default(),
@@ -216,12 +220,12 @@ impl<S: Stream> Connection<S> {
 
     /// Takes the next command of the host, in the order of their capsules.
     #[inline]
-    pub(super) fn arrive(&self, command: &Command, brought: Brought) {
-        let is_alone = !command.is_fused() && !self.state.borrow().fused.order.is_waiting();
-        match brought {
-            Brought::Data(data) if is_alone => self.submit(Capsule::new(*command, data)),
-            brought if is_alone => self.take_alone(command, brought),
-            brought => self.arrive_in_order(command, brought),
+    pub(super) fn arrive(&self, command: &Command, mut brought: Brought) {
+        cut(command, &mut brought);
+        if command.is_fused() || self.state.borrow().fused.order.is_waiting() {
+            self.arrive_in_order(command, brought);
+        } else {
+            self.take_alone(command, brought);
         }
     }
 
@@ -244,8 +248,15 @@ impl<S: Stream> Connection<S> {
     #[inline]
     fn take_alone(&self, command: &Command, brought: Brought) {
         match brought {
-            Brought::Nothing => self.begin(command),
-            Brought::Data(data) => self.submit(Capsule::new(*command, data)),
+            Brought::Nothing => {
+                let need = Need::of(command);
+                if need.is_little() {
+                    self.submit(command, Buf::phantom(0, 0));
+                } else {
+                    self.begin(command, need);
+                }
+            }
+            Brought::Data(data) => self.submit(command, data),
             Brought::Damaged => self.refuse(command, Status::TRANSIENT_TRANSPORT_ERROR),
         }
     }
@@ -254,8 +265,8 @@ impl<S: Stream> Connection<S> {
     /// asked for.
     fn submit_part(&self, Arrived { command, brought }: Arrived) {
         match brought {
-            Brought::Data(data) => self.submit(Capsule::new(command, data)),
-            Brought::Nothing => self.submit(Capsule::new(command, Buf::phantom(0, 0))),
+            Brought::Data(data) => self.submit(&command, data),
+            Brought::Nothing => self.submit(&command, Buf::phantom(0, 0)),
             Brought::Damaged => self.refuse(&command, Status::TRANSIENT_TRANSPORT_ERROR),
         }
     }
@@ -272,7 +283,7 @@ impl<S: Stream> Connection<S> {
         self.state.borrow_mut().fused.expect(commands.each_ref().map(|it| it.command));
         for (it, need) in commands.into_iter().zip(needs) {
             match need {
-                Need::Data(_) if asked <= VALUE_BYTES_MAX => self.begin(&it.command),
+                Need::Data(_) if asked <= VALUE_BYTES_MAX => self.begin(&it.command, need),
                 _ => self.fill(&it.command, it.brought),
             }
         }
@@ -286,7 +297,11 @@ impl<S: Stream> Connection<S> {
         let ready = self.state.borrow_mut().fused.fill(command, brought);
         match ready {
             None => {}
-            Some(Ready::Start(capsule)) => self.submit(capsule),
+            Some(Ready::Start(capsule)) => {
+                if let Some(queue) = &*self.queue.borrow() {
+                    queue.submit(capsule);
+                }
+            }
             Some(Ready::Refuse(parts)) => {
                 for (command, status) in parts {
                     self.refuse(&command, status);
@@ -296,21 +311,16 @@ impl<S: Stream> Connection<S> {
     }
 
     /// Starts a command without in-capsule data, once admitted.
-    #[inline]
-    fn begin(&self, command: &Command) {
-        let need = Need::of(command);
+    fn begin(&self, command: &Command, need: Need) {
         if !need.is_charged() || self.state.borrow_mut().admission.admit(command, need) {
             self.start(command, need);
         }
     }
 
-    #[inline]
     fn start(&self, command: &Command, need: Need) {
         match need {
             Need::Data(len) => self.request(command, len),
-            Need::Nothing | Need::Room(_) => {
-                self.submit(Capsule::new(*command, Buf::phantom(0, 0)));
-            }
+            Need::Nothing | Need::Room(_) => self.submit(command, Buf::phantom(0, 0)),
         }
     }
 
@@ -324,10 +334,9 @@ impl<S: Stream> Connection<S> {
     }
 
     /// Submits a command with its data to the queue.
-    #[inline]
-    fn submit(&self, capsule: Capsule) {
+    fn submit(&self, command: &Command, data: Buf) {
         if let Some(queue) = &*self.queue.borrow() {
-            queue.submit(capsule);
+            queue.submit(Capsule::new(*command, data));
         }
     }
 
@@ -354,11 +363,16 @@ impl<S: Stream> Connection<S> {
     /// budget.
     pub(super) fn note_sent(&self) {
         let mut state = self.state.borrow_mut();
-        let (sent, before) = (state.outbox.sent_to(), state.responses.len());
-        while let Some(response) = state.responses.pop_front_if(|response| response.end <= sent) {
-            state.admission.give_back(response.charge);
+        let (sent, mut answered) = (state.outbox.sent_to(), 0);
+        if state.outbox.is_empty() {
+            answered = std::mem::take(&mut state.ungrouped);
+        } else {
+            state.end_group(0);
         }
-        let answered = before - state.responses.len();
+        while let Some(group) = state.unsent.pop_front_if(|group| group.end <= sent) {
+            state.admission.give_back(group.charge);
+            answered += group.responses;
+        }
         assert!(answered <= self.commands.get(), "each command is answered once");
         self.commands.set(self.commands.get() - answered);
         let may_start = state.admission.is_waiting() && self.course() == Course::Open;
@@ -386,8 +400,20 @@ impl State {
     /// Notes that a command is answered by what is queued now.
     #[inline]
     fn note_answer(&mut self, command_id: u16) {
-        let charge = self.admission.answered(command_id);
-        self.responses.push_back(Queued { end: self.outbox.queued_to(), charge });
+        self.ungrouped += 1;
+        if self.admission.has_charges() {
+            let charge = self.admission.answered(command_id);
+            self.end_group(charge);
+        }
+    }
+
+    /// Ends a group of responses, if there are any.
+    #[inline(never)]
+    fn end_group(&mut self, charge: u64) {
+        let responses = std::mem::take(&mut self.ungrouped);
+        if responses > 0 {
+            self.unsent.push_back(Unsent { end: self.outbox.queued_to(), responses, charge });
+        }
     }
 }
 

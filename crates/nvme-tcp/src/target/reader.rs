@@ -1,4 +1,3 @@
-use super::admission::cut;
 use super::connection::{Connection, ConnectionHandle, Course};
 use super::ended::Ended;
 use super::limits::{H2C_DATA_MAX, TIMEOUT};
@@ -14,13 +13,23 @@ use std::rc::Rc;
 /// executed in the reader's poll.
 const TURN_MAX: usize = 256;
 
-/// The result of taking the next part of a PDU.
-enum Step {
+/// Why no more of what has arrived is taken at once.
+enum Pause {
+    /// The next part of a PDU has not arrived.
+    Missing,
+    /// Other tasks have their turn.
+    Turn,
+    /// The inbox's command, with this data, finds no free command slot.
+    Full(Brought),
+}
+
+/// What [`Reader::take_other`] has found.
+enum Other {
     Taken,
     /// It has not arrived.
     Missing,
-    /// It is the inbox's command with this data, and no command slot is free.
-    Full(Brought),
+    /// The inbox's command, with this data.
+    Capsule(Brought),
 }
 
 /// Receives and handles the PDUs of a host.
@@ -71,25 +80,18 @@ impl<S: Stream> Reader<S> {
             if read != Read::Nothing {
                 clock::catch_up().await;
             }
-            let mut taken = 0;
             loop {
-                match self.take_next()? {
-                    Step::Taken => {
-                        taken += 1;
-                        if taken % TURN_MAX == 0 {
-                            connection.execute_held();
-                            clock::give_way().await;
-                        }
-                    }
-                    Step::Full(brought) => {
-                        connection.execute_held();
+                let pause = self.take_arrived()?;
+                connection.execute_held();
+                match pause {
+                    Pause::Missing => break,
+                    Pause::Turn => clock::give_way().await,
+                    Pause::Full(brought) => {
                         self.wait_for_room().await?;
                         connection.arrive(self.inbox.command(), brought);
                     }
-                    Step::Missing => break,
                 }
             }
-            connection.execute_held();
             self.watch();
             if connection.course() != Course::Open {
                 return Err(Ended::ByController);
@@ -130,17 +132,33 @@ impl<S: Stream> Reader<S> {
         }
     }
 
-    /// Takes the next part of a PDU.
-    #[inline]
-    fn take_next(&mut self) -> Result<Step, Ended> {
-        if let Some(brought) = self.inbox.next_capsule() {
-            return Ok(self.take_capsule(brought));
+    /// Takes what has arrived of PDUs, as far as commands have slots.
+    fn take_arrived(&mut self) -> Result<Pause, Ended> {
+        for _ in 0..TURN_MAX {
+            let brought = match self.inbox.next_capsule() {
+                Some(brought) => brought,
+                None if self.inbox.is_between_pdus() => return Ok(Pause::Missing),
+                None => match self.take_other()? {
+                    Other::Capsule(brought) => brought,
+                    Other::Taken => continue,
+                    Other::Missing => return Ok(Pause::Missing),
+                },
+            };
+            if !self.connection.take_command() {
+                return Ok(Pause::Full(brought));
+            }
+            self.connection.arrive(self.inbox.command(), brought);
         }
-        let Some(arrival) = self.inbox.next()? else { return Ok(Step::Missing) };
+        Ok(Pause::Turn)
+    }
+
+    /// Takes the next part of a PDU, unless it is the inbox's command.
+    fn take_other(&mut self) -> Result<Other, Ended> {
+        let Some(arrival) = self.inbox.next()? else { return Ok(Other::Missing) };
         match arrival {
             Arrival::Capsule(brought) => {
                 self.follow_digest();
-                return Ok(self.take_capsule(brought));
+                return Ok(Other::Capsule(brought));
             }
             Arrival::Header(Header::H2cData(data), _) => {
                 let data = *data;
@@ -160,19 +178,7 @@ impl<S: Stream> Reader<S> {
                 self.place_data(buf, is_intact);
             }
         }
-        Ok(Step::Taken)
-    }
-
-    /// Takes a capsule with the inbox's command.
-    #[inline]
-    fn take_capsule(&self, mut brought: Brought) -> Step {
-        let command = self.inbox.command();
-        cut(command, &mut brought);
-        if !self.connection.take_command() {
-            return Step::Full(brought);
-        }
-        self.connection.arrive(command, brought);
-        Step::Taken
+        Ok(Other::Taken)
     }
 
     /// Waits for a free command slot and takes it. Fails if the host owes data: the reader does not
