@@ -21,28 +21,22 @@ pub(crate) trait HasCommits: 'static {
 
     fn commit_queue(&self) -> &CommitQueue<Self::Command>;
 
-    /// Answers a Store that has landed, or was undone. `spent` are the stages of the time since it
-    /// began.
-    fn answer_store(&self, command: Self::Command, outcome: Outcome, spent: &Stages);
+    /// Ends a command that has begun: counts and answers it. `spent` are the stages of the time
+    /// since it began.
+    fn end(&self, command: Self::Command, outcome: Outcome, spent: &Stages);
 }
 
 /// Stores that are answered before other tasks have a turn.
 const ANSWERS_A_TURN: u32 = 64;
 
 /// See the module's documentation.
-pub(crate) struct CommitQueue<C>(RefCell<Vec<Commits<C>>>);
+pub(crate) struct CommitQueue<C>(RefCell<Vec<Rc<Commits<C>>>>);
 
 /// The Stores whose records are in one extent. A task answers them.
 struct Commits<C> {
     extent: Option<ExtentId>,
-    waiting: VecDeque<Commit<C>>,
-}
-
-/// The next Store of an extent.
-enum Next<C> {
-    Landed(C, Stored),
-    /// It has not landed, or failed to.
-    Waits,
+    /// The task answers the first one before it takes that out.
+    waiting: RefCell<VecDeque<Commit<C>>>,
 }
 
 /// A Store in the log.
@@ -67,49 +61,16 @@ impl<C> CommitQueue<C> {
     pub(crate) fn push<Q: HasCommits<Command = C>>(&self, queue: &Rc<Q>, commit: Commit<C>) {
         let extent = commit.landing.extent();
         let mut all = self.0.borrow_mut();
-        match all.iter_mut().find(|commits| commits.extent == extent) {
-            Some(commits) => commits.waiting.push_back(commit),
+        match all.iter().find(|commits| commits.extent == extent) {
+            Some(commits) => commits.waiting.borrow_mut().push_back(commit),
             None => {
-                all.push(Commits { extent, waiting: VecDeque::from([commit]) });
-                clock::spawn(answer_all(queue.clone(), extent));
+                let waiting = RefCell::new(VecDeque::from([commit]));
+                let commits = Rc::new(Commits { extent, waiting });
+                all.push(commits.clone());
+                clock::spawn(answer_all(queue.clone(), commits));
             }
         }
     }
-
-    /// Returns the next Store of `extent`, and in `spent` the stages of one that has landed.
-    /// Forgets the extent if there is none.
-    #[inline]
-    fn next(&self, extent: Option<ExtentId>, spent: &mut Stages) -> Option<Next<C>>
-    where
-        C: Copy,
-    {
-        let mut all = self.0.borrow_mut();
-        let at = place(&all, extent);
-        let waiting = &mut all[at].waiting;
-        let Some(first) = waiting.front() else {
-            all.swap_remove(at);
-            return None;
-        };
-        match first.landed(spent) {
-            Some(stored) => Some(Next::Landed(first.command, stored)),
-            None => Some(Next::Waits),
-        }
-    }
-
-    /// Takes the first Store of `extent`, which stays until then.
-    #[inline]
-    fn take(&self, extent: Option<ExtentId>) -> Commit<C> {
-        let mut all = self.0.borrow_mut();
-        let at = place(&all, extent);
-        all[at].waiting.pop_front().expect("it is the next one")
-    }
-}
-
-/// Returns the place of the queue of `extent`.
-#[inline]
-fn place<C>(all: &[Commits<C>], extent: Option<ExtentId>) -> usize {
-    let at = all.iter().position(|commits| commits.extent == extent);
-    at.expect("it is there until its task ends")
 }
 
 impl<C> Commit<C> {
@@ -121,25 +82,23 @@ impl<C> Commit<C> {
 }
 
 /// Answers the Stores of an extent, each after those before it, until none is left.
-async fn answer_all<Q: HasCommits>(queue: Rc<Q>, extent: Option<ExtentId>) {
+async fn answer_all<Q: HasCommits>(queue: Rc<Q>, commits: Rc<Commits<Q::Command>>) {
     clock::name_task("commit queue");
     let (mut answered, mut spent) = (0_u32, Stages::default());
-    while let Some(next) = queue.commit_queue().next(extent, &mut spent) {
-        match next {
-            Next::Landed(command, stored) => {
-                queue.answer_store(command, done(Ok(stored)), &spent);
-                drop(queue.commit_queue().take(extent));
-            }
-            Next::Waits => {
-                let commit = queue.commit_queue().take(extent);
-                commit.landing.is_over().await;
-                match commit.landed(&mut spent) {
-                    Some(stored) => {
-                        queue.answer_store(commit.command, done(Ok(stored)), &spent);
-                    }
-                    // A Store behind it may be what its undo waits for.
-                    None => drop(clock::spawn(answer_failed(queue.clone(), commit))),
-                }
+    loop {
+        let next = commits.waiting.borrow().front().map(|it| (it.command, it.landed(&mut spent)));
+        let Some((command, landed)) = next else { break };
+        let first = || commits.waiting.borrow_mut().pop_front().expect("it is the next one");
+        if let Some(stored) = landed {
+            queue.end(command, done(Ok(stored)), &spent);
+            drop(first());
+        } else {
+            let commit = first();
+            commit.landing.is_over().await;
+            match commit.landed(&mut spent) {
+                Some(stored) => queue.end(command, done(Ok(stored)), &spent),
+                // A Store behind it may be what its undo waits for.
+                None => drop(clock::spawn(answer_failed(queue.clone(), commit))),
             }
         }
         answered += 1;
@@ -147,6 +106,7 @@ async fn answer_all<Q: HasCommits>(queue: Rc<Q>, extent: Option<ExtentId>) {
             clock::give_way().await;
         }
     }
+    queue.commit_queue().0.borrow_mut().retain(|it| it.extent != commits.extent);
 }
 
 /// Answers a Store whose record did not land, after it is undone.
@@ -156,7 +116,7 @@ async fn answer_failed<Q: HasCommits>(queue: Rc<Q>, commit: Commit<Q::Command>) 
     before.add(Stage::Batch, clock::now() - began);
     clock::account(&before);
     let stored = store_of(&namespace).landed(landing).await;
-    queue.answer_store(command, done(stored), &clock::stages());
+    queue.end(command, done(stored), &clock::stages());
 }
 
 /// Returns the store of a key-value namespace.

@@ -177,7 +177,9 @@ impl Shared {
     ) -> Option<Quick> {
         match &**namespace? {
             Namespace::Kv(store) if self.controller.has_quick_commands() => {
-                Quick::decode(store, &submission.command, &mut submission.data)
+                let quick = Quick::decode(store, &submission.command, &mut submission.data)?;
+                quick.prefetch(store);
+                Some(quick)
             }
             _ => None,
         }
@@ -265,7 +267,7 @@ impl HasCommits for Shared {
         &self.commits
     }
 
-    fn answer_store(&self, (asked, began): Self::Command, outcome: Outcome, spent: &Stages) {
+    fn end(&self, (asked, began): Self::Command, outcome: Outcome, spent: &Stages) {
         self.post(asked, began, outcome, *spent);
     }
 }

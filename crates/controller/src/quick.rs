@@ -38,9 +38,8 @@ pub(crate) enum Tried {
 }
 
 impl Quick {
-    /// Decodes a command for `store` and takes its `data`. Prefetches its index entry, and
-    /// announces a Store. Returns `None` and takes nothing if it is another command, or one that
-    /// must be refused.
+    /// Decodes a command for `store`, takes its `data` and announces a Store. Returns `None` and
+    /// takes nothing if it is another command, or one that must be refused.
     #[inline]
     pub(crate) fn decode(store: &Arc<Store>, command: &Command, data: &mut Buf) -> Option<Self> {
         let len = usize::from(command.key_length());
@@ -66,14 +65,22 @@ impl Quick {
             _ => return None,
         };
         let key = Key::new(&command.inline_key()[..len]).expect("it has 1 to 16 bytes");
-        let hash = key.hash();
-        let hashed = HashedKey { hash, key: &key };
-        if matches!(action, Action::Store(..)) {
-            store.expect_write(space, hashed);
-        } else {
-            store.expect(space, hashed);
+        Some(Self { space, hash: key.hash(), key, action })
+    }
+
+    /// Prefetches its index entry.
+    pub(crate) fn prefetch(&self, store: &Store) {
+        let key = HashedKey { hash: self.hash, key: &self.key };
+        match self.action {
+            Action::Store(..) => store.expect_write(self.space, key),
+            Action::Retrieve(_) => store.expect(self.space, key),
         }
-        Some(Self { space, key, hash, action })
+    }
+
+    /// Takes out what is left to execute: [`Self::attempt`] has returned [`Tried::Waits`].
+    pub(crate) fn take(&mut self) -> Self {
+        let action = std::mem::replace(&mut self.action, Action::Retrieve(0));
+        Self { space: self.space, key: self.key.clone(), hash: self.hash, action }
     }
 
     /// Returns what is counted for it. `room` is the length of the host's buffer.

@@ -35,23 +35,12 @@ impl fmt::Debug for FabricQueue {
 
 impl HostQueue for FabricQueue {
     fn submit(&self, mut capsule: Capsule) {
-        let (dispatcher, pair) = (&self.0, &self.0.pair);
+        let pair = &self.0.pair;
         if pair.is_over() {
             return;
         }
-        if let Some(second) = capsule.second.take() {
-            return dispatcher.submit_fused([capsule, *second]);
-        }
-        match pair.io_context() {
-            Some(io_context) if !is_fabrics(&capsule) => {
-                if !pair.start(io_context, capsule) {
-                    dispatcher.overrun();
-                }
-            }
-            _ => match pair.admit(&capsule.command) {
-                Some(ticket) => dispatcher.spawn(ticket, capsule),
-                None => dispatcher.overrun(),
-            },
+        if capsule.second.is_some() || !pair.hold(&capsule.command, &mut capsule.data) {
+            self.0.start(capsule);
         }
     }
 
@@ -67,6 +56,21 @@ impl HostQueue for FabricQueue {
 }
 
 impl Dispatcher {
+    /// Starts a command that the queue does not hold.
+    #[inline(never)]
+    fn start(self: &Rc<Self>, mut capsule: Capsule) {
+        if let Some(second) = capsule.second.take() {
+            return self.submit_fused([capsule, *second]);
+        }
+        let Some(ticket) = self.pair.admit(&capsule.command) else { return self.overrun() };
+        match self.pair.io_context() {
+            Some(io_context) if !is_fabrics(&capsule) => {
+                self.pair.start(io_context, ticket, capsule);
+            }
+            _ => self.spawn(ticket, capsule),
+        }
+    }
+
     /// Ends a queue whose host has sent more commands than entries. A task notifies the transport,
     /// which is inside [`HostQueue::submit`] now.
     fn overrun(self: &Rc<Self>) {

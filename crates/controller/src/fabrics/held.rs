@@ -3,12 +3,12 @@
 
 use crate::commit_queue::store_of;
 use crate::fabrics::io_context::IoContext;
-use crate::fabrics::pair::Pair;
+use crate::fabrics::pair::{Binding, Pair};
 use crate::fabrics::slots::CommandHead;
 use crate::fabrics::transfer::{room, sgl_len};
-use crate::host_queue::Capsule;
 use crate::namespace::{Namespace, NamespaceInUse};
 use crate::quick::Quick;
+use base::Buf;
 use spec::{Command, Opcode};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -38,21 +38,35 @@ impl Pair {
     /// Holds a command that may be answered without a task, and takes its data. Returns false and
     /// takes nothing if it is another command, or one that must be refused.
     #[inline]
-    pub(crate) fn hold(self: &Rc<Self>, io_context: &IoContext, capsule: &mut Capsule) -> bool {
+    pub(crate) fn hold(self: &Rc<Self>, command: &Command, data: &mut Buf) -> bool {
+        let Some(Binding { terms, io_context: Some(io_context), .. }) = self.binding() else {
+            return false;
+        };
         let mut held = self.held.borrow_mut();
-        let nsid = capsule.command.nsid();
+        let nsid = command.nsid();
         if held.namespace.as_ref().is_none_or(|(id, _)| *id != nsid) {
             drop(held);
             self.execute_held();
             held = self.held.borrow_mut();
             held.namespace = begin(io_context, nsid);
         }
-        let Some((_, namespace)) = &held.namespace else { return false };
-        let Capsule { command, data, .. } = capsule;
-        let Some(room) = check(io_context, command, data.len()) else { return false };
-        let Some(quick) = Quick::decode(store_of(namespace), command, data) else { return false };
-        held.commands.push(HeldCommand { head: CommandHead::of(command), room, quick });
-        if held.commands.len() == HELD_MAX {
+        let Held { namespace: Some((_, namespace)), commands } = &mut *held else { return false };
+        if self.outstanding() + commands.len() >= usize::from(terms.entries) {
+            return false;
+        }
+        let room = match command.opcode() {
+            Opcode::RETRIEVE => room(command),
+            Opcode::STORE if data.len() > io_context.value_bytes => return false,
+            Opcode::STORE if sgl_len(command) == Ok(data.len()) => Ok(0),
+            _ => return false,
+        };
+        let Ok(room) = room else { return false };
+        let store = store_of(namespace);
+        let Some(quick) = Quick::decode(store, command, data) else { return false };
+        quick.prefetch(store);
+        commands.push(HeldCommand { head: CommandHead::of(command), room, quick });
+        self.move_head(*terms);
+        if commands.len() == HELD_MAX {
             drop(held);
             self.execute_held();
         }
@@ -63,26 +77,19 @@ impl Pair {
 /// Returns the namespace with this id for the commands that have arrived. `None` if they need
 /// tasks, or if a state of the device refuses them.
 fn begin(io_context: &IoContext, nsid: u32) -> Option<(u32, Arc<NamespaceInUse>)> {
-    let device = &io_context.device;
+    let IoContext { association, device, .. } = io_context;
     if !device.has_quick_commands() {
         return None;
     }
     // A format or sanitize that begins after the check waits for this namespace.
     let namespace = device.inventory.get(nsid).filter(|it| matches!(***it, Namespace::Kv(_)))?;
-    if !io_context.is_open(nsid) {
+    let is_open = association.registers.takes_commands()
+        && device.attachments.are_of(nsid, &association.host)
+        && device.sanitizing.refusal().is_none()
+        && !device.inventory.is_formatting(nsid);
+    if !is_open {
         return None;
     }
-    io_context.association.keep_alive.hear();
+    association.keep_alive.hear();
     Some((nsid, namespace))
-}
-
-/// Checks what the fabric adds to a Store with `len` bytes of data, or to a Retrieve. Returns the
-/// length of the host's buffer. `None` if the command must be refused, or is another one.
-#[inline]
-fn check(io_context: &IoContext, command: &Command, len: u32) -> Option<u32> {
-    match command.opcode() {
-        Opcode::STORE if len <= io_context.value_bytes && sgl_len(command) == Ok(len) => Some(0),
-        Opcode::RETRIEVE => room(command).ok(),
-        _ => None,
-    }
 }

@@ -11,7 +11,7 @@ use crate::fabrics::work::Work;
 use crate::fabrics::workers::WorkSlot;
 use crate::fused;
 use crate::host_queue::Capsule;
-use crate::io_command::{self, Begun};
+use crate::io_command::{self, Begun, Counted};
 use crate::namespace::{Namespace, NamespaceInUse};
 use crate::quick::Tried;
 use crate::span::TRANSFER_BYTES_MAX;
@@ -23,25 +23,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 impl Pair {
-    /// Starts an I/O command on the device. Returns false if the host has sent more commands than
-    /// the queue has entries.
-    #[inline]
-    pub(crate) fn start(self: &Rc<Self>, io_context: &IoContext, mut capsule: Capsule) -> bool {
-        self.move_head();
-        if !self.has_room() {
-            return false;
-        }
-        if !self.hold(io_context, &mut capsule) {
-            self.start_task(io_context, capsule);
-        }
-        true
-    }
-
-    #[inline(never)]
-    fn start_task(self: &Rc<Self>, io_context: &IoContext, capsule: Capsule) {
+    /// Starts an I/O command on the device.
+    pub(crate) fn start(self: &Rc<Self>, io_context: &IoContext, ticket: Ticket, capsule: Capsule) {
         io_context.association.keep_alive.hear();
-        let ticket = self.take_slot(CommandHead::of(&capsule.command));
-        let ticket = ticket.expect("the queue has room for the command");
         match decode(io_context, capsule, false) {
             Ok(job) => self.give(ticket, job.map(Todo::Execute)),
             Err(status) => {
@@ -58,14 +42,13 @@ impl Pair {
         let io_context = self.io_context().expect("a queue that holds commands executes them");
         let store = store_of(&namespace);
         let mut work = Work::default();
-        for HeldCommand { head, room, mut quick } in held.commands.drain(..) {
-            let begun = quick.begun(room);
+        for HeldCommand { head, room, quick } in &mut held.commands {
+            let begun = quick.begun(*room);
             let tried = quick.attempt(store);
-            let take_slot = || self.take_slot(head).expect("the queue had room for the command");
+            let take_slot = || self.take_slot(*head).expect("the queue had room for the command");
             match tried {
-                Tried::Done(mut outcome) => {
-                    io_context.end(begun, &mut outcome, &mut work);
-                    self.respond(head, outcome);
+                Tried::Done(outcome) => {
+                    self.conclude(io_context, Some(*head), begun, outcome, &mut work);
                 }
                 Tried::Landing(landing) => {
                     let began = clock::now();
@@ -75,11 +58,12 @@ impl Pair {
                     self.commits.push(self, commit);
                 }
                 Tried::Waits => {
-                    let (namespace, todo) = (namespace.clone(), Todo::Quick(quick));
+                    let (namespace, todo) = (namespace.clone(), Todo::Quick(quick.take()));
                     self.give(take_slot(), Job { namespace, begun, todo });
                 }
             }
         }
+        held.commands.clear();
         io_context.count(&work);
     }
 
@@ -120,30 +104,53 @@ impl Pair {
         let outcomes = device.execute_fused(Some(namespace), [first, second]).await;
         let begun = [first_begun, second_begun];
         for ((ticket, begun), outcome) in tickets.into_iter().zip(begun).zip(outcomes) {
-            self.end_here(io_context, ticket, begun, outcome);
+            self.end_here(ticket, begun, outcome);
         }
     }
 
-    /// Sends the response of an I/O command that was executed in this task.
-    fn end_here(
-        &self,
-        io_context: &IoContext,
-        ticket: Ticket,
-        (begun, at): (Begun, Nanos),
-        outcome: Outcome,
-    ) {
-        let spent = clock::now() - at;
-        assert_eq!(clock::stages().total(), spent, "stages add up to the latency");
-        self.end(io_context, ticket, begun, outcome);
+    /// Ends an I/O command that was executed in this task.
+    fn end_here(&self, ticket: Ticket, (begun, at): (Begun, Nanos), outcome: Outcome) {
+        let stages = clock::stages();
+        assert_eq!(stages.total(), clock::now() - at, "stages add up to the latency");
+        self.end((ticket, begun), outcome, &stages);
     }
 
-    /// Counts the end of an I/O command, and sends its response.
-    fn end(&self, io_context: &IoContext, ticket: Ticket, begun: Begun, mut outcome: Outcome) {
-        io_context.tally.end(clock::now());
-        let mut work = Work::default();
-        io_context.end(begun, &mut outcome, &mut work);
-        io_context.count(&work);
-        self.answer(ticket, outcome);
+    /// Counts an executed I/O command in `work`, and responds to the command with this head.
+    /// Refuses data that is longer than the host's buffer.
+    #[inline]
+    fn conclude(
+        &self,
+        io_context: &IoContext,
+        head: Option<CommandHead>,
+        Begun { bytes, counted, room }: Begun,
+        mut outcome: Outcome,
+        work: &mut Work,
+    ) {
+        if outcome.data.len() > room {
+            outcome = Outcome::of(Status::DATA_SGL_LENGTH_INVALID);
+        }
+        let bytes = bytes + u64::from(outcome.data.len());
+        match counted {
+            _ if !outcome.status.is_success() => {
+                io_context.tally.count_failure(outcome.status);
+                work.others += 1;
+            }
+            Counted::Read | Counted::ReadInside => {
+                work.reads += 1;
+                work.bytes_read += bytes;
+            }
+            Counted::Write | Counted::WriteInside => {
+                work.writes += 1;
+                work.bytes_written += bytes;
+            }
+            Counted::Neither => work.others += 1,
+        }
+        if counted.is_write() {
+            io_context.device.sanitizing.written();
+        }
+        if let Some(head) = head {
+            self.respond(head, outcome);
+        }
     }
 }
 
@@ -153,7 +160,7 @@ async fn work(pair: Rc<Pair>, slot: Rc<WorkSlot>) {
     while let Some((ticket, job)) = slot.job.take() {
         let (namespace, todo, begun) = job.begin(io_context, ticket);
         let outcome = io_context.device.carry_out(namespace, todo).await;
-        pair.end_here(io_context, ticket, begun, outcome);
+        pair.end_here(ticket, begun, outcome);
         if pair.is_over() || !pair.workers.keep(&slot) {
             return;
         }
@@ -168,9 +175,13 @@ impl HasCommits for Pair {
         &self.commits
     }
 
-    fn answer_store(&self, (ticket, begun): Self::Command, outcome: Outcome, _: &Stages) {
+    fn end(&self, (ticket, begun): Self::Command, outcome: Outcome, _: &Stages) {
         let io_context = self.io_context().expect("it executes commands");
-        self.end(io_context, ticket, begun, outcome);
+        io_context.tally.end(clock::now());
+        let head = self.give_back(ticket).then_some(ticket.head);
+        let mut work = Work::default();
+        self.conclude(io_context, head, begun, outcome, &mut work);
+        io_context.count(&work);
     }
 }
 

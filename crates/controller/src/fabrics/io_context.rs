@@ -1,10 +1,7 @@
-use crate::completion::Outcome;
 use crate::controller::Controller;
 use crate::fabrics::association::{Association, Service};
 use crate::fabrics::tally::Tally;
 use crate::fabrics::work::{Work, WorkCount};
-use crate::io_command::Begun;
-use spec::Status;
 use std::sync::Arc;
 
 /// The parts needed to execute the commands of an I/O queue.
@@ -30,32 +27,6 @@ impl IoContext {
             tally: subsystem.tally.of(reactor),
             work: association.work.of(reactor),
         })
-    }
-
-    /// Returns whether no state of the device refuses commands of a namespace.
-    #[inline]
-    pub(crate) fn is_open(&self, nsid: u32) -> bool {
-        let Self { association, device, .. } = self;
-        association.registers.takes_commands()
-            && device.attachments.are_of(nsid, &association.host)
-            && device.sanitizing.refusal().is_none()
-            && !device.inventory.is_formatting(nsid)
-    }
-
-    /// Ends an executed command: refuses data that is longer than the host's buffer, and counts the
-    /// command in `work`.
-    #[inline]
-    pub(crate) fn end(&self, begun: Begun, outcome: &mut Outcome, work: &mut Work) {
-        if outcome.data.len() > begun.room {
-            *outcome = Outcome::of(Status::DATA_SGL_LENGTH_INVALID);
-        }
-        if !outcome.status.is_success() {
-            self.tally.count_failure(outcome.status);
-        }
-        work.count(begun.counted, begun.bytes + u64::from(outcome.data.len()), outcome.status);
-        if begun.counted.is_write() {
-            self.device.sanitizing.written();
-        }
     }
 
     /// Adds executed commands to the counters of the subsystem and of the association.

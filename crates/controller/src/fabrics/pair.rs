@@ -115,7 +115,7 @@ impl Pair {
     /// the slots of dropped requests.
     pub(crate) fn tell_events(&self, events: &Events) {
         for ticket in events.take_dropped() {
-            self.forget(ticket);
+            self.give_back(ticket);
         }
         while let Some((ticket, event)) = events.next() {
             self.answer(ticket, Outcome { result: event.0.into(), ..Outcome::done() });
@@ -135,18 +135,20 @@ impl Pair {
     }
 
     /// Admits a command. Returns `None` if the host has sent more commands than the queue has
-    /// entries.
-    #[inline]
+    /// entries. Held commands have one each.
     pub(crate) fn admit(&self, command: &Command) -> Option<Ticket> {
-        self.move_head();
-        if self.has_room() { self.take_slot(CommandHead::of(command)) } else { None }
+        if let Some(binding) = self.binding() {
+            self.move_head(binding.terms);
+        }
+        let has_room =
+            self.outstanding() + self.held.borrow().commands.len() < self.entries().into();
+        if has_room { self.take_slot(CommandHead::of(command)) } else { None }
     }
 
-    /// Returns whether the queue has a free entry. Held commands have one each.
+    /// Returns the number of commands that are not held, and whose responses will be sent.
     #[inline]
-    pub(crate) fn has_room(&self) -> bool {
-        self.slots.borrow().outstanding() + self.held.borrow().commands.len()
-            < usize::from(self.entries())
+    pub(crate) fn outstanding(&self) -> usize {
+        self.slots.borrow().outstanding()
     }
 
     #[inline]
@@ -167,10 +169,8 @@ impl Pair {
 
     /// Advances the submission queue head for an arrived command.
     #[inline]
-    pub(crate) fn move_head(&self) {
-        if let Some(binding) = self.binding.get() {
-            self.head.set(binding.terms.head_after(self.head.get()));
-        }
+    pub(crate) fn move_head(&self, terms: Terms) {
+        self.head.set(terms.head_after(self.head.get()));
     }
 
     /// Returns the number of commands in flight.
@@ -180,15 +180,15 @@ impl Pair {
 
     /// Sends the response of a command unless the command was aborted.
     pub(crate) fn answer(&self, ticket: Ticket, outcome: Outcome) {
-        let is_awaited = self.slots.borrow_mut().give_back(ticket);
-        if is_awaited {
+        if self.give_back(ticket) {
             self.respond(ticket.head, outcome);
         }
     }
 
-    /// Drops a command that no task executes.
-    pub(crate) fn forget(&self, ticket: Ticket) {
-        self.slots.borrow_mut().give_back(ticket);
+    /// Frees the slot of a command. Returns whether its response must be sent.
+    #[inline]
+    pub(crate) fn give_back(&self, ticket: Ticket) -> bool {
+        self.slots.borrow_mut().give_back(ticket)
     }
 
     /// Aborts a command: it completes now and still runs to its end. Returns whether it was
@@ -230,31 +230,31 @@ impl Pair {
 
     /// Sends the response of a command.
     #[inline]
-    pub(crate) fn respond(&self, head: CommandHead, outcome: Outcome) {
+    pub(crate) fn respond(&self, head: CommandHead, Outcome { status, result, data }: Outcome) {
         if self.is_over() {
             return;
         }
-        let Outcome { status, result, data } = outcome;
-        let mut entry = self.with_head(Completion::new(head.command_id, status, result));
-        let binding = self.binding.get();
-        let mut may_elide = false;
-        if status.is_success() {
-            may_elide = result == 0 && binding.is_some_and(|it| !it.terms.has_flow_control);
-        } else {
-            if !may_pass(status) {
-                entry = entry.with_do_not_retry();
-            }
-            if let Some(binding) = binding {
-                binding.association.errors.record(binding.terms.id, Some(head), entry);
-            }
+        let entry = Completion::new(head.command_id, status, result);
+        let mut entry = entry.with_queue(self.head.get(), 0);
+        let mut may_elide =
+            result == 0 && self.binding().is_some_and(|it| !it.terms.has_flow_control);
+        if !status.is_success() {
+            may_elide = false;
+            entry = self.failed(head, status, entry);
         }
         self.responses.respond(Response { entry, data, may_elide });
     }
 
-    /// Returns `entry` with the current submission queue head.
-    #[inline]
-    pub(crate) fn with_head(&self, entry: Completion) -> Completion {
-        entry.with_queue(self.head.get(), 0)
+    /// Records the failure of a command. Returns its complete entry.
+    #[cold]
+    fn failed(&self, head: CommandHead, status: Status, mut entry: Completion) -> Completion {
+        if !may_pass(status) {
+            entry = entry.with_do_not_retry();
+        }
+        if let Some(Binding { association, terms, .. }) = self.binding() {
+            association.errors.record(terms.id, Some(head), entry);
+        }
+        entry
     }
 }
 

@@ -1,6 +1,4 @@
 use crate::fabrics::count::Count;
-use crate::io_command::Counted;
-use spec::Status;
 use std::ops::Add;
 
 /// Counters of executed I/O commands. All only grow.
@@ -28,24 +26,6 @@ impl Add for Work {
             others: self.others + other.others,
             bytes_read: self.bytes_read + other.bytes_read,
             bytes_written: self.bytes_written + other.bytes_written,
-        }
-    }
-}
-
-impl Work {
-    /// Counts the end of a command, with `bytes` moved if it succeeded.
-    #[inline]
-    pub(crate) fn count(&mut self, counted: Counted, bytes: u64, status: Status) {
-        match counted {
-            Counted::Read | Counted::ReadInside if status.is_success() => {
-                self.reads += 1;
-                self.bytes_read += bytes;
-            }
-            Counted::Write | Counted::WriteInside if status.is_success() => {
-                self.writes += 1;
-                self.bytes_written += bytes;
-            }
-            _ => self.others += 1,
         }
     }
 }
