@@ -125,10 +125,30 @@ impl<'a> PageView<'a> {
     }
 }
 
+/// The header at `offset` of a page in memory, which an index entry names, and where among the
+/// page's data its value begins. `None` when the prologue or the header is not whole.
+#[inline]
+pub(crate) fn vouched_record<'a>(
+    layout: &Layout,
+    page: &'a Page,
+    offset: usize,
+) -> Option<(Header<'a>, u32)> {
+    let home = if layout.spare_bytes == 0 { page.front()? } else { page.spare() };
+    let prologue = Prologue::decode_vouched(home)?;
+    let header = vouched_header(layout, page, offset)?;
+    let values_start = prologue.front_len.saturating_add(prologue.continuation);
+    let start = values_start + u32::from(header.value_offset);
+    Some((header, start))
+}
+
 /// The header at `offset` of a page in memory, which an index entry names. `None` when the header
 /// is not whole. The prologue is not read.
 #[inline]
-pub(crate) fn vouched_header(layout: Layout, page: &Page, offset: usize) -> Option<Header<'_>> {
+pub(crate) fn vouched_header<'a>(
+    layout: &Layout,
+    page: &'a Page,
+    offset: usize,
+) -> Option<Header<'a>> {
     assert!(layout.is_vouched, "only memory vouches for its pages");
     let bytes = match offset.checked_sub(layout.spare_bytes as usize) {
         None => page.spare().get(offset..)?,
@@ -183,7 +203,7 @@ mod tests {
             let page = Page::new(&spare, []);
             assert_eq!(key(layout, &page).is_some(), is_read, "byte {at}");
             assert_eq!(key(layout.vouched(true), &page).as_deref(), Some(&b"key"[..]));
-            let header = vouched_header(layout.vouched(true), &page, offset);
+            let header = vouched_header(&layout.vouched(true), &page, offset);
             assert_eq!(header.map(|header| header.key), Some(&b"key"[..]), "byte {at}");
         }
     }

@@ -56,7 +56,7 @@ async fn read(scene: &Scene, visit: &mut Visit<'_>) {
     }
     let memory = log.media.as_memory().unwrap();
     memory.with_page(log.page_id(visit.address), |page| {
-        let header = vouched_header(log.layout, page, log.layout.offset(visit.address)).unwrap();
+        let header = vouched_header(&log.layout, page, log.layout.offset(visit.address)).unwrap();
         assert_eq!(header.key, key().as_bytes());
     });
 }

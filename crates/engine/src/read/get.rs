@@ -2,9 +2,8 @@ use crate::ack::Ack;
 use crate::clean::expiry::has_expired;
 use crate::error::Error;
 use crate::format::address::{Address, PageNumber};
-use crate::format::layout::Layout;
 use crate::format::mend::repaired;
-use crate::format::page_view::PageView;
+use crate::format::page_view::{PageView, vouched_record};
 use crate::format::record::{Header, Kind};
 use crate::hashed_key::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
@@ -46,24 +45,15 @@ pub struct KeyFacts {
 /// The state of a key, as a record has it.
 type Content = Look<Retrieved>;
 
-/// The state of a key, as the page with the record's header has it.
-pub(crate) enum Seen<'p> {
-    /// The header is damaged.
-    Nothing,
-    OtherKey,
-    Absent,
-    /// It exists. With the part of its value on the header's page.
-    Begins(Buf, Header<'p>),
-}
-
-/// Returns whether a record of this kind makes its key exist; an error when its value is lost.
+/// Returns what a record with this header says of `key`; an error when its value is lost.
 #[inline]
-fn is_there(kind: Kind, expires: Option<UnixMillis>) -> Result<bool, Error> {
-    match kind {
-        _ if has_expired(expires) => Ok(false),
-        Kind::Value => Ok(true),
+fn state_of(key: &Key, header: &Header<'_>) -> Result<Look<()>, Error> {
+    match header.kind {
+        _ if header.key != key.as_bytes() => Ok(Look::OtherKey),
+        _ if has_expired(header.expires) => Ok(Look::Absent),
+        Kind::Value => Ok(Look::Is(())),
         Kind::Lost => Err(Error::Unrecovered),
-        Kind::Tombstone | Kind::Table => Ok(false),
+        Kind::Tombstone | Kind::Table => Ok(Look::Absent),
     }
 }
 
@@ -276,9 +266,10 @@ impl Store {
         key: HashedKey<'_>,
         address: Address,
     ) -> Option<Content> {
-        if !self.log.has_landed(address) {
-            let (state, extent) = (state.get(), self.log.page_id(address).extent);
-            if state.owner(extent).unlanded.has(address) {
+        let at = self.log.page_id(address);
+        if !self.log.settled.has(at) {
+            let state = state.get();
+            if state.owner(at.extent).unlanded.has(address) {
                 return self.unlanded_content_now(state, key.key, address);
             }
         }
@@ -287,16 +278,19 @@ impl Store {
         {
             return Some(known_content(cached));
         }
-        let (memory, layout) = (self.log.media.as_memory()?, self.log.layout);
+        let (memory, layout) = (self.log.media.as_memory()?, &self.log.layout);
         self.counters.count_retrieve_read();
-        memory.with_page(layout.page_id(address.page()), |page| {
-            match seen(layout, page, layout.offset(address), key.key) {
-                Ok(Seen::OtherKey) => Some(Look::OtherKey),
-                Ok(Seen::Begins(part, header)) if part.len() == header.value_len => {
-                    self.checked(part, &header).ok().map(Look::Is)
+        memory.with_page(at, |page| {
+            let (header, start) = vouched_record(layout, page, layout.offset(address))?;
+            match state_of(key.key, &header).ok()? {
+                Look::OtherKey => Some(Look::OtherKey),
+                Look::Absent if self.config.ack == Ack::Program => None,
+                Look::Absent => Some(Look::Absent),
+                // `None` where the value continues on the next page.
+                Look::Is(()) => {
+                    let value = page.data_at(start, header.value_len)?;
+                    self.checked(value, &header).ok().map(Look::Is)
                 }
-                Ok(Seen::Absent) if self.config.ack != Ack::Program => Some(Look::Absent),
-                _ => None,
             }
         })
     }
@@ -314,14 +308,11 @@ impl Store {
         }
         let Unlanded { header, part, .. } =
             self.log.unlanded(state.owner(self.log.page_id(address).extent), address)?;
-        if header.key != *key {
-            return Some(Look::OtherKey);
+        match state_of(key, &header.borrowed()).ok()? {
+            Look::OtherKey => Some(Look::OtherKey),
+            Look::Absent => Some(Look::Absent),
+            Look::Is(()) => self.checked(part, &header.borrowed()).ok().map(Look::Is),
         }
-        if !is_there(header.kind, header.expires).ok()? {
-            return Some(Look::Absent);
-        }
-        let is_whole = part.len() == header.value_len;
-        is_whole.then(|| self.checked(part, &header.borrowed()).ok().map(Look::Is))?
     }
 
     /// Returns the state of `key`, as a record has it.
@@ -361,11 +352,16 @@ impl Store {
         };
         let read = self.log.media.read(layout.span(address), &select, Class::HostRead).await;
         let page = self.noticed(read)?;
-        match seen(layout, &page, offset, key.key)? {
-            Seen::Nothing => Box::pin(self.damaged_content(address, key.key, &page)).await,
-            Seen::OtherKey => Ok(Look::OtherKey),
-            Seen::Absent => self.unless_failed(address, 0).map(|()| Look::Absent),
-            Seen::Begins(part, header) => {
+        let view = PageView::new(layout, &page);
+        let record = view.and_then(|view| Some((view.header(offset)?, view)));
+        let Some((header, view)) = record else {
+            return Box::pin(self.damaged_content(address, key.key, &page)).await;
+        };
+        match state_of(key.key, &header)? {
+            Look::OtherKey => Ok(Look::OtherKey),
+            Look::Absent => self.unless_failed(address, 0).map(|()| Look::Absent),
+            Look::Is(()) => {
+                let part = view.part(&header, layout).ok_or(Error::Unrecovered)?;
                 self.unless_failed(address, header.value_len - part.len())?;
                 let whole = self.whole(address.page(), part, &header).await?;
                 self.note_value(key, address, &header, &whole.value);
@@ -411,12 +407,11 @@ impl Store {
         page: &Page,
     ) -> Result<Content, Error> {
         let record = self.mended_record(address, Some(page)).await.ok_or(Error::Unrecovered)?;
-        let header = &record.header;
-        if header.key != *key {
-            return Ok(Look::OtherKey);
-        }
-        if !is_there(header.kind, header.expires)? {
-            return Ok(Look::Absent);
+        let header = record.header.borrowed();
+        match state_of(key, &header)? {
+            Look::OtherKey => return Ok(Look::OtherKey),
+            Look::Absent => return Ok(Look::Absent),
+            Look::Is(()) => {}
         }
         let part_len = record.part_len(self.log.layout.page_bytes);
         self.counters.count_retrieve_read();
@@ -425,7 +420,7 @@ impl Store {
             self.log.media.read(self.log.layout.span(address), &wanted, Class::HostRead).await;
         let part = self.noticed(read)?.data_at(record.value_start, part_len);
         let part = part.ok_or(Error::Unrecovered)?;
-        self.whole(address.page(), part, &header.borrowed()).await.map(Look::Is)
+        self.whole(address.page(), part, &header).await.map(Look::Is)
     }
 
     /// As [`Self::content`], for a record whose first page has not landed: served from memory once
@@ -437,16 +432,15 @@ impl Store {
         unlanded: Unlanded,
     ) -> Result<Content, Error> {
         let Unlanded { pages, header, part } = unlanded;
-        if header.key != *key {
-            return Ok(Look::OtherKey);
-        }
-        if self.config.ack == Ack::Program {
+        if self.config.ack == Ack::Program && header.key == *key {
             durable(&[pages]).await?;
         }
-        if !is_there(header.kind, header.expires)? {
-            return Ok(Look::Absent);
+        let header = header.borrowed();
+        match state_of(key, &header)? {
+            Look::OtherKey => Ok(Look::OtherKey),
+            Look::Absent => Ok(Look::Absent),
+            Look::Is(()) => self.whole(address.page(), part, &header).await.map(Look::Is),
         }
-        self.whole(address.page(), part, &header.borrowed()).await.map(Look::Is)
     }
 
     /// Reads the parts of a value after the first, which is on `page`, side by side, and checks the
@@ -524,26 +518,6 @@ impl Store {
         let view = PageView::new(layout, &page).ok_or(Error::Unrecovered)?;
         view.continuation().ok_or(Error::Unrecovered)
     }
-}
-
-/// Returns the state of `key`, as the header at `offset` of `page` has it.
-#[inline]
-pub(crate) fn seen<'p>(
-    layout: Layout,
-    page: &'p Page,
-    offset: usize,
-    key: &Key,
-) -> Result<Seen<'p>, Error> {
-    let Some(view) = PageView::new(layout, page) else { return Ok(Seen::Nothing) };
-    let Some(header) = view.header(offset) else { return Ok(Seen::Nothing) };
-    if header.key != key.as_bytes() {
-        return Ok(Seen::OtherKey);
-    }
-    if !is_there(header.kind, header.expires)? {
-        return Ok(Seen::Absent);
-    }
-    let part = view.part(&header, layout).ok_or(Error::Unrecovered)?;
-    Ok(Seen::Begins(part, header))
 }
 
 /// Returns the state of a key from a record in memory.

@@ -296,7 +296,7 @@ impl Store {
         let at = layout.page_id(address.page());
         self.counters.count_lookup_read();
         memory.with_page(at, |page| {
-            Some(read(&vouched_header(*layout, page, layout.offset(address))?))
+            Some(read(&vouched_header(layout, page, layout.offset(address))?))
         })
     }
 
