@@ -1,10 +1,11 @@
 mod parts;
-mod plain;
+#[cfg(test)]
+mod tests;
 
 use crate::counters::Counters;
 use crate::limits::Limits;
 use crate::protocol_error::ProtocolError;
-use crate::request::{Arg, Request};
+use crate::request::{Arg, Plain, Request, Value};
 use crate::spares::Spares;
 use base::{Buf, BufMut, BufPool};
 use net::{Broken, Stream};
@@ -170,6 +171,49 @@ impl Inbox {
         }))
     }
 
+    /// The next request, and where it ends in staging, if it is a GET or a SET without options and
+    /// has arrived. Otherwise [`Self::next`] decides about it. It stays the next one until
+    /// [`Self::pass`].
+    #[inline]
+    pub(crate) fn plain(&self) -> Option<(Plain<'_>, usize)> {
+        if !matches!(self.part, Part::Start | Part::Whole) {
+            return None;
+        }
+        let bytes = &self.staging[self.at..self.end];
+        let (head, bytes) = bytes.split_first_chunk()?;
+        let (name, mut left) = bytes.split_first_chunk()?;
+        let count = match name {
+            [b'G' | b'g', b'E' | b'e', b'T' | b't', b'\r', b'\n'] if head == b"*2\r\n$3\r\n" => 1,
+            [b'S' | b's', b'E' | b'e', b'T' | b't', b'\r', b'\n'] if head == b"*3\r\n$3\r\n" => 2,
+            _ => return None,
+        };
+        let mut args = [&b""[..]; 2];
+        for arg in &mut args[..count] {
+            (*arg, left) = bulk(left)?;
+        }
+        let [key, value] = args;
+        let end = self.end - left.len();
+        let held_bytes = end - self.at + (1 + count) * size_of::<Arg>();
+        if key.len().max(value.len()) > self.limits.value_bytes_max as usize
+            || held_bytes > self.limits.request_bytes_max
+        {
+            return None;
+        }
+        let value_end = end - END;
+        let value = (count > 1).then(|| Value::Staged(value_end - value.len()..value_end));
+        Some((Plain { key, value, is_last: left.is_empty() }, end))
+    }
+
+    /// Passes over the request that [`Self::plain`] has returned, which ends at `end`.
+    #[inline]
+    pub(crate) fn pass(&mut self, end: usize) {
+        if matches!(self.part, Part::Whole) {
+            self.begin();
+        }
+        (self.start, self.at) = (end, end);
+        self.requests += 1;
+    }
+
     /// A request begins where the last one ended.
     fn begin(&mut self) {
         self.start = self.at;
@@ -259,4 +303,25 @@ impl Inbox {
         }
         room
     }
+}
+
+/// Returns the bulk that `bytes` begin with, if its length has at most four digits, and the bytes
+/// behind it. A zero ahead of other digits is no number.
+#[inline]
+fn bulk(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    const LONGEST: usize = b"$1234\r\n".len();
+    let line: &[u8; LONGEST] = bytes.first_chunk()?;
+    let digit = |byte: u8| byte.is_ascii_digit().then(|| usize::from(byte - b'0'));
+    let (len, start) = match *line {
+        [b'$', a, b'\r', b'\n', ..] => (digit(a)?, 4),
+        [_, b'0', ..] => return None,
+        [b'$', a, b, b'\r', b'\n', ..] => (digit(a)? * 10 + digit(b)?, 5),
+        [b'$', a, b, c, b'\r', b'\n', _] => (digit(a)? * 100 + digit(b)? * 10 + digit(c)?, 6),
+        [b'$', a, b, c, d, b'\r', b'\n'] => {
+            (digit(a)? * 1000 + digit(b)? * 100 + digit(c)? * 10 + digit(d)?, 7)
+        }
+        _ => return None,
+    };
+    let (bulk, left) = bytes[start..].split_at_checked(len)?;
+    Some((bulk, left.get(END..)?))
 }

@@ -3,7 +3,7 @@
 //! # How it works
 //! 1. [`serve`] parses requests from a stream (`inbox`) and sends the answers (`reply`, `outbox`).
 //! 2. Requests of one read that can execute together do (`run`): plain GETs and SETs
-//!    (`inbox/plain`, `plain_get`, `plain_set`), or other writes of one key (`pipelined_writes`).
+//!    (`plain_set`), or other writes of one key (`pipelined_writes`).
 //!    Any other request is checked against the table of commands (`check`, `table`) and executed
 //!    (`execute`) by the function of its command (`dispatch`, `commands`).
 //! 3. What a command reads and writes is a `transaction`: all its writes are one batch, which the
@@ -17,7 +17,7 @@
 //!
 //! | to follow | read, in this order |
 //! |---|---|
-//! | a SET | `serve`, `inbox/plain`, `run`, `plain_set`, `reply`, `outbox` |
+//! | a SET | `serve`, `inbox`, `run`, `plain_set`, `session`, `outbox` |
 //! | an INCR | `execute`, `dispatch`, `key_queues`, `commands/numbers`, `transaction` |
 //! | a HSET, a ZADD | `commands/hashes`, `values`, `collection`, `collection/tree`, `transaction` |
 //! | a MULTI | `commands/multi`, `session`, `transaction` |
@@ -68,7 +68,6 @@ mod outbox;
 mod pace;
 mod parameters;
 mod pipelined_writes;
-mod plain_get;
 mod plain_set;
 mod protocol_error;
 mod rates;

@@ -27,7 +27,7 @@ pub(crate) enum Tried {
     Done(Reply),
     /// A SET is in the log: [`PlainSet::stored`] takes what became of it.
     Landing(Landing),
-    /// Not all: it needs [`PlainSet::put`] or [`get`](crate::plain_get::get).
+    /// Not all: it may have to wait.
     MustWait,
 }
 

@@ -76,17 +76,7 @@ impl Reply {
     }
 
     /// Queues its bytes.
-    #[inline]
     pub(crate) fn write(self, protocol: Protocol, out: &mut Outbox) {
-        match self {
-            Self::Ok => out.push_bytes(b"+OK\r\n"),
-            Self::Bulk(value) => out.push_bulk_of(value),
-            other => other.write_other(protocol, out),
-        }
-    }
-
-    /// As [`Self::write`], for the less frequent ones.
-    fn write_other(self, protocol: Protocol, out: &mut Outbox) {
         let is_three = protocol == Protocol::Three;
         match self {
             Self::Ok => out.push_bytes(b"+OK\r\n"),

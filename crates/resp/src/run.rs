@@ -4,10 +4,10 @@ mod waiting;
 
 use self::waiting::{Caller, Waiting};
 use crate::door::Door;
+use crate::hidden::has_collections;
 use crate::inbox::Inbox;
 use crate::outbox::Outbox;
 use crate::pipelined_writes::PipelinedWrites;
-use crate::plain_get;
 use crate::plain_set::{PlainSet, Tried};
 use crate::reply::Reply;
 use crate::request::{Plain, Request};
@@ -15,7 +15,7 @@ use crate::session::Session;
 use crate::staged_values::StagedValues;
 use crate::watcher::since;
 use base::{Key, Nanos};
-use engine::HashedKey;
+use engine::{Error, HashedKey};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -51,6 +51,8 @@ pub(crate) struct Run {
     /// The step of each GET and SET.
     order: [u8; RUN_MAX],
     len: usize,
+    /// How many of them have been answered.
+    answered: usize,
     /// The other writes. There are none if there are steps.
     writes: PipelinedWrites,
 }
@@ -147,64 +149,97 @@ impl Run {
             // SETs that other clients have sent are announced first, and share pages.
             clock::give_way().await;
         }
-        if let Some(waiting) = self.begin(door, session, staging) {
+        let waiting = self.begin(door, session, staging, &mut outbox.borrow_mut());
+        if let Some(waiting) = waiting {
             for (index, reply) in Box::pin(waiting.finish()).await {
                 self.steps[index].reply = Some(reply);
             }
         }
-        self.reply(session, &mut outbox.borrow_mut());
+        if self.answered < self.len {
+            self.answer_rest(session, &mut outbox.borrow_mut());
+        }
+        *self = Self::default();
     }
 
-    /// Executes what the store need not wait for. Returns what has to wait, if anything.
-    fn begin(&mut self, door: &Arc<Door>, session: &Session, staging: &[u8]) -> Option<Waiting> {
-        let (store, space) = (door.store(), session.space());
+    /// Executes what the store need not wait for. If each key occurs once, queues the replies up to
+    /// the first step that has to wait. Returns what has to wait, if anything.
+    fn begin(
+        &mut self,
+        door: &Arc<Door>,
+        session: &mut Session,
+        staging: &[u8],
+        outbox: &mut Outbox,
+    ) -> Option<Waiting> {
+        let (store, space, watcher) = (door.store(), session.space(), door.watcher());
         door.counters().count_commands(self.len);
         session.wire.count_commands(self.len);
         let last = &self.steps[usize::from(self.order[self.len - 1])];
-        session.wire.show(door.watcher().plain[usize::from(last.set.is_some())]);
+        session.wire.show(watcher.plain[usize::from(last.set.is_some())]);
+        if self.len > 1 && !self.has_sets {
+            outbox.reserve(self.len * REPLY_BYTES);
+        }
         let began = clock::host_now();
         let staged =
             if self.has_sets { self.stage(door, staging) } else { StagedValues::new(staging) };
-        let (mut landing, mut left) = (Vec::new(), Vec::new());
+        let caller = Caller { door: door.clone(), space, client: session.id };
+        let mut waiting = Waiting { caller, began, landing: Vec::new(), left: Vec::new() };
         let (mut times, mut missed) = ([0; 2], 0);
+        let mut answers = self.steps.len() == self.len;
         for (index, step) in self.steps.iter_mut().enumerate() {
             let key = HashedKey { hash: step.hash, key: &step.key };
             let tried = match &mut step.set {
-                None => plain_get::try_get(store, space, key),
                 Some(set) => set.try_put(door, space, key, &staged),
+                None => match store.begin_get(space, key) {
+                    Some(Ok(found)) => Tried::Done(Reply::Bulk(found.value)),
+                    Some(Err(Error::KeyNotFound | Error::NoKeySpace))
+                        if !has_collections(store, space) =>
+                    {
+                        Tried::Done(Reply::Null)
+                    }
+                    _ => Tried::MustWait,
+                },
             };
+            answers &= matches!(tried, Tried::Done(_));
             match tried {
                 Tried::Done(reply) => {
                     let done = u64::from(step.times);
                     times[usize::from(step.set.is_some())] += done;
                     missed += if let Reply::Null = reply { done } else { 0 };
-                    step.reply = Some(reply);
+                    if answers {
+                        session.answer(reply, outbox);
+                        self.answered += 1;
+                    } else {
+                        step.reply = Some(reply);
+                    }
                 }
-                Tried::Landing(put) => landing.push((index, step.take(), put)),
-                Tried::MustWait => left.push((index, step.take())),
+                Tried::Landing(put) => waiting.landing.push((index, step.take(), put)),
+                Tried::MustWait => waiting.left.push((index, step.take())),
             }
         }
-        let caller = || Caller { door: door.clone(), space, client: session.id };
-        if let Some(took) = count_done(door, began, times, missed) {
-            let done = self.steps.iter().filter(|step| step.reply.is_some());
-            done.for_each(|step| caller().keep_slow(step, took, &staged));
+        let [gets, sets] = times;
+        // The time of each is its share.
+        let took = Nanos(since(began).0 / (gets + sets).max(1));
+        if gets > 0 {
+            door.counters().count_lookups(true, gets - missed);
+            door.counters().count_lookups(false, missed);
         }
-        let waits = !landing.is_empty() || !left.is_empty();
-        waits.then(|| Waiting { caller: caller(), began, landing, left })
+        watcher.tallies.count_all(watcher.plain[0], took, gets);
+        watcher.tallies.count_all(watcher.plain[1], took, sets);
+        if gets + sets > 0 && watcher.is_slow(took) {
+            let done = self.steps.iter().enumerate().filter(|(index, _)| !waiting.has(*index));
+            done.for_each(|(_, step)| waiting.caller.keep_slow(step, took, &staged));
+        }
+        waiting.has_any().then_some(waiting)
     }
 
-    /// Queues the replies in the order of the requests. The run is empty then.
-    fn reply(&mut self, session: &mut Session, outbox: &mut Outbox) {
-        if self.len > 1 && !self.has_sets {
-            outbox.reserve(self.len * REPLY_BYTES);
-        }
-        for at in &self.order[..self.len] {
+    /// Queues the replies that [`Self::begin`] has not, in the order of the requests.
+    fn answer_rest(&mut self, session: &mut Session, outbox: &mut Outbox) {
+        for at in &self.order[self.answered..self.len] {
             let step = &mut self.steps[usize::from(*at)];
             step.times -= 1;
             let reply = if step.times == 0 { step.reply.take() } else { step.reply.clone() };
             session.answer(reply.expect("each step has been executed"), outbox);
         }
-        *self = Self::default();
     }
 
     /// Prepares the values of SETs.
@@ -219,20 +254,6 @@ impl Run {
         }
         staged
     }
-}
-
-/// Counts GETs and SETs that were done since `began`; `missed` GETs found no key. The time of each
-/// is its share. Returns it if that is slow.
-fn count_done(door: &Door, began: Nanos, [gets, sets]: [u64; 2], missed: u64) -> Option<Nanos> {
-    let (counters, watcher) = (door.counters(), door.watcher());
-    let took = Nanos(since(began).0.checked_div(gets + sets)?);
-    if gets > 0 {
-        counters.count_lookups(true, gets - missed);
-        counters.count_lookups(false, missed);
-    }
-    watcher.tallies.count_all(watcher.plain[0], took, gets);
-    watcher.tallies.count_all(watcher.plain[1], took, sets);
-    watcher.is_slow(took).then_some(took)
 }
 
 impl Step {

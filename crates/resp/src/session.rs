@@ -193,15 +193,13 @@ impl Session {
     /// Queues the answer to the command that was just done, if the client wants it.
     #[inline]
     pub(crate) fn answer(&mut self, reply: Reply, outbox: &mut Outbox) {
-        let (is_wanted, next) = match self.manner.answers {
-            Answers::All => (true, Answers::All),
-            Answers::None => (false, Answers::None),
-            Answers::SkipTwo => (false, Answers::SkipOne),
-            Answers::SkipOne => (false, Answers::All),
-        };
-        self.manner.answers = next;
-        if is_wanted {
-            reply.write(self.manner.protocol, outbox);
+        match (self.manner.answers, reply) {
+            (Answers::All, Reply::Ok) => outbox.push_bytes(b"+OK\r\n"),
+            (Answers::All, Reply::Bulk(value)) => outbox.push_bulk_of(value),
+            (Answers::All, reply) => reply.write(self.manner.protocol, outbox),
+            (Answers::None, _) => {}
+            (Answers::SkipTwo, _) => self.manner.answers = Answers::SkipOne,
+            (Answers::SkipOne, _) => self.manner.answers = Answers::All,
         }
     }
 }

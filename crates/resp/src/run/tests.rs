@@ -60,16 +60,15 @@ async fn execute(door: &Arc<Door>, lines: &[&str]) -> (String, bool) {
         let request = Request { staging, typed, start, end, args, apart, counters, pool, is_last };
         assert!(run.take(door, &session, request), "{line}");
     }
-    let waiting = run.begin(door, &session, &staging);
+    let (mut outbox, written) = (Outbox::new(Arc::new(Counters::default())), Written::default());
+    let waiting = run.begin(door, &mut session, &staging, &mut outbox);
     let waits = waiting.is_some();
     if let Some(waiting) = waiting {
         for (index, reply) in waiting.finish().await {
             run.steps[index].reply = Some(reply);
         }
     }
-    let (mut outbox, written) = (Outbox::new(Arc::new(Counters::default())), Written::default());
-    run.reply(&mut session, &mut outbox);
-    assert_eq!(run.len, 0);
+    run.answer_rest(&mut session, &mut outbox);
     outbox.send(&written).expect("it takes all");
     (String::from_utf8(written.0.take()).expect("letters"), waits)
 }

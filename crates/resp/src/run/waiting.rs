@@ -2,15 +2,16 @@
 
 use super::Step;
 use crate::door::Door;
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::hidden::has_collections;
-use crate::plain_get;
 use crate::reply::Reply;
 use crate::staged_values::StagedValues;
+use crate::transaction::Transaction;
+use crate::values;
 use crate::watcher::since;
-use base::Nanos;
+use base::{Key, Nanos};
 use clock::{LocalFuture, Stages};
-use engine::{KeySpaceId, Landing};
+use engine::{Error, KeySpaceId, Landing};
 use std::sync::Arc;
 
 /// Whose run it is.
@@ -36,6 +37,17 @@ pub(super) struct Waiting {
 type Replies = Vec<(usize, Reply)>;
 
 impl Waiting {
+    /// Returns true if a step has to wait.
+    pub(super) fn has_any(&self) -> bool {
+        !self.landing.is_empty() || !self.left.is_empty()
+    }
+
+    /// Returns true if the step at this place of the run has to wait.
+    pub(super) fn has(&self, index: usize) -> bool {
+        let landing = self.landing.iter().map(|(at, ..)| *at);
+        landing.chain(self.left.iter().map(|(at, _)| *at)).any(|at| at == index)
+    }
+
     /// Waits until all steps are done. Those in the log and those that have not begun wait side by
     /// side: the former hold space that the latter may wait for.
     pub(super) async fn finish(self) -> Replies {
@@ -100,7 +112,7 @@ impl Caller {
     async fn execute(&self, mut step: Step) -> Reply {
         let began = clock::host_now();
         let done = match &mut step.set {
-            None => plain_get::get(&self.door, self.space, &step.key).await,
+            None => get(&self.door, self.space, &step.key).await,
             Some(set) => set.put(&self.door, self.space, &step.key).await,
         };
         let reply = done.unwrap_or_else(Failure::reply);
@@ -136,5 +148,21 @@ impl Caller {
         let args = [number.name().as_bytes(), step.key.as_bytes()].into_iter().chain(value);
         let args: Vec<&[u8]> = args.collect();
         self.door.keep_slow(self.client, number, took, args.into_iter());
+    }
+}
+
+/// Returns the reply to a GET as soon as the store has read the value. It needs no version of that.
+async fn get(door: &Door, space: KeySpaceId, key: &Key) -> Outcome {
+    match door.store().get(space, key).await {
+        Ok(value) => Ok(Reply::Bulk(value)),
+        Err(Error::KeyNotFound | Error::NoKeySpace) if has_collections(door.store(), space) => {
+            Box::pin(door.one_step(async |transaction: &mut Transaction| {
+                let held = values::string(transaction, space, key).await?;
+                Ok(Reply::optional(held.map(|held| held.value)))
+            }))
+            .await
+        }
+        Err(Error::KeyNotFound | Error::NoKeySpace) => Ok(Reply::Null),
+        Err(error) => Err(error.into()),
     }
 }
