@@ -80,6 +80,7 @@ impl Buf {
     }
 
     /// The part of `bytes` at `range`. Without a copy, if it lies within their first 64 KiB.
+    #[inline]
     pub fn part_of(bytes: &Arc<[u8]>, range: Range<usize>) -> Self {
         match (u16::try_from(range.start), u16::try_from(range.len())) {
             (Ok(start), Ok(len)) => {

@@ -55,6 +55,19 @@ impl Key {
         }
     }
 
+    /// Whether these are the bytes of the key.
+    #[inline]
+    pub fn is(&self, other: &[u8]) -> bool {
+        match (&self.0, other.try_into()) {
+            // A comparison of a fixed length takes no call of memcmp.
+            (Repr::Short { len, bytes }, Ok(other)) => {
+                usize::from(*len) == KEY_BYTES_INLINE
+                    && u128::from_ne_bytes(*bytes) == u128::from_ne_bytes(other)
+            }
+            _ => other == self.as_bytes(),
+        }
+    }
+
     /// XXH3 of the bytes: what lanes, indexes and latches place a key by.
     #[inline]
     pub fn hash(&self) -> u64 {
@@ -157,6 +170,8 @@ mod tests {
             let key = Key::new(&long[..len]).unwrap();
             assert_eq!(key.as_bytes(), &long[..len]);
             assert_eq!(key, Key::new(&long[..len]).unwrap());
+            assert!(key.is(&long[..len]) && !key.is(&long[1..=len]) && !key.is(&long[..len - 1]));
+            assert!(!key.is(&long[..=len]));
             assert_ne!(key, Key::new(&long[..=len]).unwrap());
             let mut other = long[..len].to_vec();
             for at in 0..len {
