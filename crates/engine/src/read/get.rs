@@ -10,7 +10,7 @@ use crate::key_space::{KeySpaceId, TableId};
 use crate::lane::Lane;
 use crate::lane::values::CachedValue;
 use crate::log::{LateWhole, OnItsWay, Unlanded, Visit, Whole};
-use crate::read::look_up::{Known, Look, first_known};
+use crate::read::look_up::Look;
 use crate::sabotage::Sabotage;
 use crate::store::Store;
 use crate::write::condition::Version;
@@ -49,7 +49,7 @@ type Content = Look<Retrieved>;
 #[inline]
 fn state_of(key: &Key, header: &Header<'_>) -> Result<Look<()>, Error> {
     match header.kind {
-        _ if header.key != key.as_bytes() => Ok(Look::OtherKey),
+        _ if !key.is(header.key) => Ok(Look::OtherKey),
         _ if has_expired(header.expires) => Ok(Look::Absent),
         Kind::Value => Ok(Look::Is(())),
         Kind::Lost => Err(Error::Unrecovered),
@@ -118,14 +118,17 @@ impl Store {
         let lane = lanes.of(key.hash);
         let candidates = self.index.lookup(lane, table, key).at_once()?;
         let mut state = self.log.late_whole();
-        match first_known(&candidates, |at| self.content_now(lane, &mut state, table, key, at)) {
-            Known::Is(None) => Some(Err(Error::KeyNotFound)),
-            Known::Is(Some(found)) => {
-                self.counters.count_retrieved_bytes(found.value.len());
-                Some(Ok(found))
+        for address in &candidates {
+            match self.content_now(lane, &mut state, table, key, *address)? {
+                Look::Is(found) => {
+                    self.counters.count_retrieved_bytes(found.value.len());
+                    return Some(Ok(found));
+                }
+                Look::Absent => break,
+                Look::OtherKey => {}
             }
-            Known::From(_) => None,
         }
+        Some(Err(Error::KeyNotFound))
     }
 
     /// Returns true when `key` exists. Reads the record's header: the index alone cannot tell.

@@ -118,7 +118,7 @@ impl Found {
 
 /// Returns the fields of a header, if it is of `key`.
 fn of_key(key: HashedKey<'_>) -> impl Fn(&Header<'_>) -> Option<HeaderFields> {
-    move |header| (header.key == key.key.as_bytes()).then(|| HeaderFields::of(header))
+    move |header| key.key.is(header.key).then(|| HeaderFields::of(header))
 }
 
 impl Store {
