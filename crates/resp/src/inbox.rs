@@ -171,11 +171,11 @@ impl Inbox {
         }))
     }
 
-    /// The next request, and where it ends in staging, if it is a GET or a SET without options and
-    /// has arrived. Otherwise [`Self::next`] decides about it. It stays the next one until
-    /// [`Self::pass`].
+    /// Calls `take` with the next request if it is a GET or a SET without options and has arrived.
+    /// Otherwise [`Self::next`] decides about it. Returns what `take` does; if that is false, the
+    /// request stays the next one.
     #[inline]
-    pub(crate) fn plain(&self) -> Option<(Plain<'_>, usize)> {
+    pub(crate) fn plain(&mut self, take: impl FnOnce(Plain<'_>) -> bool) -> Option<bool> {
         if !matches!(self.part, Part::Start | Part::Whole) {
             return None;
         }
@@ -201,17 +201,15 @@ impl Inbox {
         }
         let value_end = end - END;
         let value = (count > 1).then(|| Value::Staged(value_end - value.len()..value_end));
-        Some((Plain { key, value, is_last: left.is_empty() }, end))
-    }
-
-    /// Passes over the request that [`Self::plain`] has returned, which ends at `end`.
-    #[inline]
-    pub(crate) fn pass(&mut self, end: usize) {
-        if matches!(self.part, Part::Whole) {
-            self.begin();
+        let is_taken = take(Plain { key, value, is_last: left.is_empty() });
+        if is_taken {
+            if matches!(self.part, Part::Whole) {
+                self.begin();
+            }
+            (self.start, self.at) = (end, end);
+            self.requests += 1;
         }
-        (self.start, self.at) = (end, end);
-        self.requests += 1;
+        Some(is_taken)
     }
 
     /// A request begins where the last one ended.

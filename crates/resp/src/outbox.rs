@@ -160,10 +160,23 @@ impl Outbox {
     pub fn send(&mut self, stream: &impl Stream) -> Result<Sent, Broken> {
         self.counters.count_copy(std::mem::take(&mut self.copied_bytes));
         while self.waiting_bytes() > 0 {
-            let (gathered, taken) = {
-                let parts = self.gather();
-                (parts.iter().map(|part| part.len()).sum::<usize>(), stream.try_write(&parts)?)
-            };
+            // Small bytes and long values take turns.
+            let mut parts = SmallVec::<[IoSlice<'_>; 64]>::new();
+            let (mut at, mut skip) = (self.small_sent, self.value_sent);
+            for (place, value) in self.values.iter().take(PARTS_MAX / 2) {
+                if at < *place {
+                    parts.push(IoSlice::new(&self.small[at..*place]));
+                }
+                let bytes = value.bytes().expect("phantoms were replaced as they came");
+                parts.push(IoSlice::new(&bytes[skip..]));
+                (at, skip) = (*place, 0);
+            }
+            if self.values.len() < PARTS_MAX / 2 {
+                parts.push(IoSlice::new(&self.small[at..]));
+            }
+            let gathered = parts.iter().map(|part| part.len()).sum::<usize>();
+            let taken = stream.try_write(&parts)?;
+            drop(parts);
             let Some(taken) = taken else { return Ok(Sent::Full) };
             assert!(taken <= gathered, "a stream takes no more than it is given");
             self.counters.count_write(taken);
@@ -186,24 +199,6 @@ impl Outbox {
         if self.values.capacity() > RESTING_VALUES {
             self.values = VecDeque::new();
         }
-    }
-
-    /// The parts of the next write: small bytes and long values take turns.
-    fn gather(&self) -> SmallVec<[IoSlice<'_>; 64]> {
-        let mut parts = SmallVec::new();
-        let (mut at, mut skip) = (self.small_sent, self.value_sent);
-        for (place, value) in self.values.iter().take(PARTS_MAX / 2) {
-            if at < *place {
-                parts.push(IoSlice::new(&self.small[at..*place]));
-            }
-            let bytes = value.bytes().expect("phantoms were replaced as they came");
-            parts.push(IoSlice::new(&bytes[skip..]));
-            (at, skip) = (*place, 0);
-        }
-        if self.values.len() < PARTS_MAX / 2 {
-            parts.push(IoSlice::new(&self.small[at..]));
-        }
-        parts
     }
 
     /// Drops `taken` bytes from the front of the queue.

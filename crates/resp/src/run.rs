@@ -63,12 +63,11 @@ impl Run {
     #[inline]
     pub(crate) fn fill(&mut self, door: &Door, session: &Session, inbox: &mut Inbox) -> bool {
         while self.writes.is_empty()
-            && let Some((plain, end)) = inbox.plain()
+            && let Some(is_added) = inbox.plain(|plain| self.add(door, session, plain).is_some())
         {
-            if self.add(door, session, plain).is_none() {
+            if !is_added {
                 return self.len > 0;
             }
-            inbox.pass(end);
         }
         false
     }
@@ -108,18 +107,22 @@ impl Run {
                 set.replace(value);
             }
         } else {
-            let (store, hash) = (door.store(), key.hash());
-            let (space, hashed) = (session.space(), HashedKey { hash, key: &key });
-            if is_set {
-                store.expect_write(space, hashed);
-            } else {
-                store.expect(space, hashed);
-            }
+            let (store, space, hash) = (door.store(), session.space(), key.hash());
+            let (is_alone, hashed) = (at == 0 && is_last, HashedKey { hash, key: &key });
             if at == 0 {
-                self.steps.reserve_exact(if is_last { 1 } else { RUN_MAX });
+                self.steps.reserve_exact(if is_alone { 1 } else { RUN_MAX });
             }
-            let set = value.map(|value| PlainSet::new(store, value));
-            self.steps.push(Step { key, hash, set, times: 1, reply: None });
+            if let Some(value) = value {
+                store.expect_write(space, hashed);
+                let set = Some(PlainSet::new(store, value));
+                self.steps.push(Step { key, hash, set, times: 1, reply: None });
+            } else {
+                // A GET that is alone executes at once.
+                if !is_alone {
+                    store.expect(space, hashed);
+                }
+                self.steps.push(Step { key, hash, set: None, times: 1, reply: None });
+            }
             self.marks |= mark;
             self.has_sets |= is_set;
         }

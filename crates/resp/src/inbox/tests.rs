@@ -16,13 +16,19 @@ fn inbox(bytes: &[u8]) -> Inbox {
 /// Whether the short way takes the first request of `bytes`. If so, the long way finds the same
 /// in them.
 fn is_plain(bytes: &[u8]) -> bool {
-    let (short, mut long) = (inbox(bytes), inbox(bytes));
-    let Some((plain, end)) = short.plain() else { return false };
+    let (mut short, mut long) = (inbox(bytes), inbox(bytes));
+    let mut found = None;
+    let is_taken = short.plain(|plain| {
+        found = Some((plain.key.to_vec(), plain.value, plain.is_last));
+        true
+    });
+    let Some((key, value, is_last)) = found else { return false };
+    assert_eq!(is_taken, Some(true));
     let request = long.next().expect("it is a request").expect("it has arrived");
-    assert_eq!((request.end, request.is_last), (end, plain.is_last));
+    assert_eq!((request.end, request.is_last), (short.at, is_last));
     let same = request.plain().expect("it is plain");
-    assert_eq!(same.key, plain.key);
-    match (same.value, plain.value) {
+    assert_eq!(same.key, key);
+    match (same.value, value) {
         (Some(Value::Staged(same)), Some(Value::Staged(value))) => assert_eq!(same, value),
         (None, None) => {}
         both => panic!("{both:?}"),
