@@ -151,6 +151,8 @@ impl Run {
         if self.has_sets {
             // SETs that other clients have sent are announced first, and share pages.
             clock::give_way().await;
+        } else if self.len > 1 {
+            outbox.borrow_mut().reserve(self.len * REPLY_BYTES);
         }
         let waiting = self.begin(door, session, staging, &mut outbox.borrow_mut());
         if let Some(waiting) = waiting {
@@ -178,14 +180,10 @@ impl Run {
         session.wire.count_commands(self.len);
         let last = &self.steps[usize::from(self.order[self.len - 1])];
         session.wire.show(watcher.plain[usize::from(last.set.is_some())]);
-        if self.len > 1 && !self.has_sets {
-            outbox.reserve(self.len * REPLY_BYTES);
-        }
         let began = clock::host_now();
         let staged =
             if self.has_sets { self.stage(door, staging) } else { StagedValues::new(staging) };
-        let caller = Caller { door: door.clone(), space, client: session.id };
-        let mut waiting = Waiting { caller, began, landing: Vec::new(), left: Vec::new() };
+        let (mut landing, mut left) = (Vec::new(), Vec::new());
         let (mut times, mut missed) = ([0; 2], 0);
         let mut answers = self.steps.len() == self.len;
         for (index, step) in self.steps.iter_mut().enumerate() {
@@ -215,8 +213,8 @@ impl Run {
                         step.reply = Some(reply);
                     }
                 }
-                Tried::Landing(put) => waiting.landing.push((index, step.take(), put)),
-                Tried::MustWait => waiting.left.push((index, step.take())),
+                Tried::Landing(put) => landing.push((index, step.take(), put)),
+                Tried::MustWait => left.push((index, step.take())),
             }
         }
         let [gets, sets] = times;
@@ -228,7 +226,13 @@ impl Run {
         }
         watcher.tallies.count_all(watcher.plain[0], took, gets);
         watcher.tallies.count_all(watcher.plain[1], took, sets);
-        if gets + sets > 0 && watcher.is_slow(took) {
+        let is_slow = gets + sets > 0 && watcher.is_slow(took);
+        if !is_slow && landing.is_empty() && left.is_empty() {
+            return None;
+        }
+        let caller = Caller { door: door.clone(), space, client: session.id };
+        let waiting = Waiting { caller, began, landing, left };
+        if is_slow {
             let done = self.steps.iter().enumerate().filter(|(index, _)| !waiting.has(*index));
             done.for_each(|(_, step)| waiting.caller.keep_slow(step, took, &staged));
         }
