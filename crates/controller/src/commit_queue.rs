@@ -35,7 +35,7 @@ pub(crate) struct CommitQueue<C>(RefCell<Vec<Rc<Commits<C>>>>);
 /// The Stores whose records are in one extent. A task answers them.
 struct Commits<C> {
     extent: Option<ExtentId>,
-    /// The task answers the first one before it takes that out.
+    /// One that has landed is answered before it is taken out.
     waiting: RefCell<VecDeque<Commit<C>>>,
 }
 

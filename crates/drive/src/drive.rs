@@ -13,7 +13,8 @@ use std::sync::{Arc, OnceLock, Weak};
 const POOL_BYTES: usize = 4 << 20;
 
 /// What the tasks of a medium share.
-// Its fields are apart from the counts of its `Arc`, which reactors change for each write.
+// Its fields share no line of the processor's cache with the counts of its `Arc`, which all reactors
+// change.
 #[repr(align(128))]
 pub(crate) struct Drive {
     pub(crate) blocks: Arc<dyn Blocks>,
@@ -32,8 +33,8 @@ pub(crate) struct Drive {
     state: Lock<State>,
 }
 
-/// What all extents of an open medium share. The lock of an extent may be held around it.
-// Its lock is apart from what reactors read without it.
+/// What all extents of an open medium share. A task may have locked an extent before it locks this.
+// Aligned so that the lock shares no line of the processor's cache with what is read without it.
 #[repr(align(128))]
 pub(crate) struct State {
     pub(crate) free: Free,

@@ -47,11 +47,7 @@ impl Drive {
         if self.durability == Durability::Capacitor {
             return self.enter_landed(id, extent, extent.opening, end);
         }
-        let flushes = &mut self.state().flushes;
-        flushes.note_ended(id, extent.opening, end);
-        if self.durability == Durability::Group {
-            self.want_flush(flushes);
-        }
+        self.flush_next(|flushes| flushes.note_ended(id, extent.opening, end));
     }
 
     /// Says on the blocks where an extent ends, all of which outlives a loss of power.

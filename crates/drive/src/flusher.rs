@@ -57,12 +57,13 @@ impl Flushes {
 }
 
 impl Drive {
-    /// All pages of an extent below `number` are written, and are to be flushed.
-    pub(crate) fn note_written(self: &Arc<Self>, id: ExtentId, opening: Opening, number: u32) {
+    /// Has the next flush make durable what `note` notes. In [`Durability::Group`] it begins as
+    /// soon as it can.
+    pub(crate) fn flush_next(self: &Arc<Self>, note: impl FnOnce(&mut Flushes)) {
         let flushes = &mut self.state().flushes;
-        // A flush that fails ends writing under this lock: after it no other one is to begin.
+        // A flush that fails ends writing under this lock, and no flush begins after it.
         if self.writable().is_ok() {
-            flushes.note_written(id, opening, number);
+            note(flushes);
             if self.durability == Durability::Group {
                 self.want_flush(flushes);
             }
@@ -155,6 +156,7 @@ impl Drive {
             let flushes = &mut self.state().flushes;
             self.end_writing(error);
             flushes.is_wanted = false;
+            flushes.unflushed = Unflushed::default();
         }
         self.each_extent(|id, extent| {
             let tail = extent.used.as_mut()?.tail.as_mut()?;

@@ -207,7 +207,7 @@ impl Drive {
         tail.wrote(first, result);
         let (written, flushed) = (tail.written(), tail.flushed());
         if self.durability != Durability::Capacitor && written > flushed {
-            self.note_written(id, opening, written);
+            self.flush_next(|flushes| flushes.note_written(id, opening, written));
         }
         if self.durability == Durability::Capacitor && written > 0 {
             self.enter_landed(id, &extent, opening, written);

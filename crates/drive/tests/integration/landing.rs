@@ -216,6 +216,36 @@ fn after_a_failed_flush_nothing_is_written_and_what_is_there_is_read() {
     });
 }
 
+/// The end of one extent asks for a flush after one has failed, while writes of another are under
+/// way.
+#[test]
+fn no_flush_makes_durable_what_a_failed_one_may_have_lost() {
+    let slow = Slow::new(formatted(512, EXTENTS));
+    on(slow.clone(), Durability::Group, async |drive| {
+        let [extent, ending] = [0, 1].map(|epoch| Media::open(&*drive, label(epoch)).unwrap());
+        let first = start(&drive, ending, 0..1);
+        wait().await;
+        assert_eq!(first.borrow()[0].2, Ok(()));
+        slow.fail_flush(Error::NotFlushed);
+        let lost = start(&drive, extent, std::iter::once(0));
+        sleep(WRITE + Nanos(1), Stage::Queue).await;
+        // The flush is under way. This write ends before it does.
+        let flushes = slow.counts().flushes;
+        let late = start(&drive, extent, std::iter::once(2));
+        sleep(Nanos(FLUSH.0 - WRITE.0 / 2), Stage::Queue).await;
+        // These end after it.
+        let sealing = drive.clone();
+        clock::spawn(async move { sealing.seal(ending, 0).await.unwrap() });
+        slow.slow_down(block(4), Nanos(5 * FLUSH.0));
+        let later = start(&drive, extent, std::iter::once(4));
+        wait().await;
+        assert_eq!(slow.counts().flushes, flushes, "no flush begins after it");
+        for ended in [&lost, &late, &later] {
+            assert_eq!(ended.borrow()[0].2, Err(Error::NotFlushed));
+        }
+    });
+}
+
 #[test]
 fn a_flush_covers_what_has_returned_and_costs_nothing_where_nothing_has() {
     let slow = Slow::new(formatted(512, EXTENTS));
