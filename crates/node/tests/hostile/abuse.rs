@@ -13,7 +13,7 @@ pub(crate) const SHORT: u32 = 16_000;
 pub(crate) const SHORT_KEY: &[u8] = b"short";
 
 /// Commands that a connection has at a time: what the server promises to keep to.
-pub(crate) const COMMANDS_MAX: u64 = 1_024;
+pub(crate) const COMMANDS_MAX: u64 = 1_024 + 16;
 
 /// Bytes of long values that a connection has in flight: what the server promises to keep to.
 pub(crate) const IN_FLIGHT_MAX: u64 = 16 << 20;

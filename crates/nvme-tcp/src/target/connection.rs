@@ -4,7 +4,7 @@ use super::config::Config;
 use super::deadline::Deadline;
 use super::ended::Ended;
 use super::fused::{Arrived, FusedCommands, Ready};
-use super::limits::{COMMANDS_MAX, TIMEOUT};
+use super::limits::{COMMANDS_MAX, GROUP_MAX, TIMEOUT};
 use super::transfers::Transfers;
 use crate::framing::{Brought, Outbox};
 use crate::pdu::{C2hData, CapsuleResp, CommonHeader, R2t, Side};
@@ -63,13 +63,13 @@ pub(super) struct State {
     pub(super) admission: Admission,
     /// The responses in the outbox, in groups that are sent as a whole.
     unsent: VecDeque<Unsent>,
-    /// The responses behind the last group.
+    /// Number of responses queued after the last group.
     ungrouped: usize,
     /// SQHD of the last response of the queue, for responses that the transport makes itself.
     queue_head: u16,
 }
 
-/// Responses in the outbox: those of one write, or one while commands are charged.
+/// Responses in the outbox: at most [`GROUP_MAX`], or one while commands are charged.
 struct Unsent {
     /// Position in the outbox up to which it must send.
     end: u64,
@@ -404,6 +404,8 @@ impl State {
         if self.admission.has_charges() {
             let charge = self.admission.answered(command_id);
             self.end_group(charge);
+        } else if self.ungrouped == GROUP_MAX {
+            self.end_group(0);
         }
     }
 

@@ -8,9 +8,13 @@ pub const H2C_DATA_MAX: u32 = 256 << 10;
 /// a PDU that it has begun, and to close the connection.
 pub const TIMEOUT: Nanos = Nanos::from_secs(30);
 
-/// Commands on a connection at a time, from their arrival until their response is sent. No queue
-/// has more entries. If a host sends more, the reader pauses until the first are done.
-pub const COMMANDS_MAX: usize = 1024;
+/// Commands on a connection at a time, from their arrival until the group of their response is
+/// sent: as many as a queue has entries, and a group. If a host sends more, the reader pauses until
+/// the first are done.
+pub const COMMANDS_MAX: usize = 1024 + GROUP_MAX;
+
+/// Responses of a group: the slots of their commands become free together.
+pub(super) const GROUP_MAX: usize = 16;
 
 /// Data of this many bytes and more is never copied between the stream and its buffer, and counts
 /// for the connection's [`super::Budget`]: smaller data is bounded by [`COMMANDS_MAX`].

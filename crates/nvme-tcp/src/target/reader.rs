@@ -13,7 +13,7 @@ use std::rc::Rc;
 /// executed in the reader's poll.
 const TURN_MAX: usize = 256;
 
-/// Why no more of what has arrived is taken at once.
+/// Why the reader stops taking PDUs that have arrived.
 enum Pause {
     /// The next part of a PDU has not arrived.
     Missing,
