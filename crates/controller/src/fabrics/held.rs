@@ -42,6 +42,13 @@ impl Pair {
         let Some(Binding { terms, io_context: Some(io_context), .. }) = self.binding() else {
             return false;
         };
+        let room = match command.opcode() {
+            Opcode::RETRIEVE => room(command),
+            Opcode::STORE if data.len() > io_context.value_bytes => return false,
+            Opcode::STORE if sgl_len(command) == Ok(data.len()) => Ok(0),
+            _ => return false,
+        };
+        let Ok(room) = room else { return false };
         let mut held = self.held.borrow_mut();
         let nsid = command.nsid();
         if held.namespace.as_ref().is_none_or(|(id, _)| *id != nsid) {
@@ -54,13 +61,6 @@ impl Pair {
         if self.outstanding() + commands.len() >= usize::from(terms.entries) {
             return false;
         }
-        let room = match command.opcode() {
-            Opcode::RETRIEVE => room(command),
-            Opcode::STORE if data.len() > io_context.value_bytes => return false,
-            Opcode::STORE if sgl_len(command) == Ok(data.len()) => Ok(0),
-            _ => return false,
-        };
-        let Ok(room) = room else { return false };
         let store = store_of(namespace);
         let Some(quick) = Quick::decode(store, command, data) else { return false };
         quick.prefetch(store);
