@@ -13,8 +13,8 @@ use std::sync::{Arc, OnceLock, Weak};
 const POOL_BYTES: usize = 4 << 20;
 
 /// What the tasks of a medium share.
-// Its fields share no line of the processor's cache with the counts of its `Arc`, which all reactors
-// change.
+// Its fields share no line of the processor's cache with the counts of its `Arc`, which all
+// reactors change.
 #[repr(align(128))]
 pub(crate) struct Drive {
     pub(crate) blocks: Arc<dyn Blocks>,

@@ -59,7 +59,8 @@ pub(crate) use visit::{OnItsWay, Pin, Unlanded, Visit};
 pub(crate) use writer::Writer;
 
 /// See the module's documentation.
-// Its fields are apart from the counts of its `Arc`, which reactors change for each store.
+// Its fields share no line of the processor's cache with the counts of its `Arc`, which all
+// reactors change.
 #[repr(align(128))]
 pub(crate) struct Log {
     pub(crate) media: Arc<dyn Media>,

@@ -26,7 +26,8 @@ use std::sync::Arc;
 ///
 /// Everything that changes is behind locks that are never held over an await; all waiting is on the
 /// clock. Functions are cancelled only together with their reactor.
-// Its fields are apart from the counts of its `Arc`, which reactors change for each store.
+// Its fields share no line of the processor's cache with the counts of its `Arc`, which all
+// reactors change.
 #[repr(align(128))]
 pub struct Store {
     pub(crate) log: Arc<Log>,

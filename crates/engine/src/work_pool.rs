@@ -160,7 +160,7 @@ impl WorkPool {
         }
         let busy = state.idle.len().saturating_sub(helpers);
         let woken = state.idle.split_off(busy);
-        // A worker that is woken locks the pool.
+        // Each worker that is woken takes this lock first.
         drop(state);
         woken.into_iter().for_each(clock::wake);
         job
@@ -290,7 +290,7 @@ impl<T> Place<T> {
 impl<T> Drop for Place<T> {
     fn drop(&mut self) {
         let waiter = self.results.lock().put(self.number, self.result.take());
-        // It locks the results.
+        // The task that waits takes this lock first.
         waiter.into_iter().for_each(clock::wake_from_ended);
     }
 }

@@ -175,7 +175,7 @@ impl Cleaner {
             self.note_waiters(&state);
             next
         };
-        // A store that is woken locks the state, as do others below.
+        // Each store that is woken takes this lock first.
         next.into_iter().for_each(clock::wake);
     }
 

@@ -90,7 +90,7 @@ pub(crate) struct InBatch {
 /// A decoded header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header<'a> {
-    /// 0 before the record is appended, if it is no copy.
+    /// 0 until `Log::append` sets it. A copy keeps the number of its record.
     pub(crate) sequence: Sequence,
     pub(crate) kind: Kind,
     pub(crate) table: TableId,

@@ -1,4 +1,4 @@
-//! References that reactors do not count together.
+//! References to what all reactors share, counted by each of them alone.
 
 use std::ops::Deref;
 use std::sync::{Arc, Weak};

@@ -16,7 +16,7 @@ use media::{ExtentId, Stream};
 use std::sync::Arc;
 
 /// Counts and numbers are exact while all writers are locked too: see [`Whole`].
-// Its lock is apart from what reactors read without it.
+// Aligned so that the lock shares no line of the processor's cache with what is read without it.
 #[repr(align(128))]
 pub(crate) struct State {
     pub(crate) extents: Extents,

@@ -25,7 +25,7 @@ pub(crate) struct Member<'k> {
     pub(crate) table: TableId,
     /// The record of the key, once it is known.
     pub(crate) found: Known<Found>,
-    /// The key exists by that record, which has not expired.
+    /// That record is a value that has not expired: noted as the conditions are checked.
     pub(crate) exists: bool,
     /// Bytes of the new record, and of the value that it replaces.
     pub(crate) bytes: u64,

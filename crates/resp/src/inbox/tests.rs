@@ -18,6 +18,9 @@ fn inbox(bytes: &[u8]) -> Inbox {
 fn is_plain(bytes: &[u8]) -> bool {
     let (mut short, mut long) = (inbox(bytes), inbox(bytes));
     let mut found = None;
+    let at = short.at;
+    assert_ne!(short.plain(|_| false), Some(true), "it is not taken");
+    assert_eq!(short.at, at, "it stays the next one");
     let is_taken = short.plain(|plain| {
         found = Some((plain.key.to_vec(), plain.value, plain.is_last));
         true

@@ -68,7 +68,9 @@ async fn execute(door: &Arc<Door>, lines: &[&str]) -> (String, bool) {
             run.steps[index].reply = Some(reply);
         }
     }
-    run.answer_rest(&mut session, &mut outbox);
+    if run.answered < run.len {
+        run.answer_rest(&mut session, &mut outbox);
+    }
     outbox.send(&written).expect("it takes all");
     (String::from_utf8(written.0.take()).expect("letters"), waits)
 }
