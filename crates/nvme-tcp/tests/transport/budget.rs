@@ -159,6 +159,8 @@ fn a_host_that_keeps_its_queue_full_and_reads_slowly_stays() {
             let _ = host.outbox.write(&*host.stream);
             let mut is_answered = false;
             while !is_answered {
+                // Time for the target to take the last command, or to end the connection.
+                clock::sleep(Nanos::from_millis(1), Stage::Queue).await;
                 assert_eq!(host.ended.get(), None, "the connection stays");
                 is_answered = matches!(host.next().await, Came::Response(_));
             }
