@@ -1,6 +1,7 @@
 mod by_reactor;
 
 use crate::extent::Live;
+use crate::sync::Apart;
 use by_reactor::ByReactor;
 pub use by_reactor::ReactorWork;
 use media::Traffic;
@@ -61,23 +62,18 @@ fn add(counter: &AtomicU64, more: u64) {
 #[derive(Debug)]
 pub(crate) struct Counters {
     by_reactor: ByReactor,
-    /// By writer of the log.
-    dropped_bytes: Vec<DroppedBytes>,
+    /// By writer of the log: see [`Counts::dropped_bytes`]. They change under the lock of the
+    /// writer.
+    dropped_bytes: Vec<Apart<AtomicU64>>,
     gc_page_reads: AtomicU64,
 }
-
-/// See [`Counts::dropped_bytes`]. It changes under the lock of the writer.
-// A line of the processor's cache is fetched with its neighbour.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct DroppedBytes(AtomicU64);
 
 impl Counters {
     /// For a store that so many reactors use, with a log of so many writers.
     pub(crate) fn new(reactors: u32, writers: usize) -> Self {
         Self {
             by_reactor: ByReactor::new(reactors),
-            dropped_bytes: (0..writers).map(|_| DroppedBytes::default()).collect(),
+            dropped_bytes: (0..writers).map(|_| Apart::default()).collect(),
             gc_page_reads: AtomicU64::new(0),
         }
     }
@@ -105,7 +101,7 @@ impl Counters {
     /// The writer of this number is locked.
     #[inline]
     pub(crate) fn count_dropped_bytes(&self, writer: usize, bytes: u64) {
-        add(&self.dropped_bytes[writer].0, bytes);
+        add(&self.dropped_bytes[writer], bytes);
     }
 
     pub(crate) fn count_gc_reads(&self, pages: u64) {
@@ -142,7 +138,7 @@ impl Counters {
     /// Continues counting from `counts`.
     pub(crate) fn restore(&self, counts: &Counts) {
         self.by_reactor.restore(counts);
-        self.dropped_bytes[0].0.store(counts.dropped_bytes, Ordering::Relaxed);
+        self.dropped_bytes[0].store(counts.dropped_bytes, Ordering::Relaxed);
         self.gc_page_reads.store(counts.gc_page_reads, Ordering::Relaxed);
     }
 
@@ -151,7 +147,7 @@ impl Counters {
         let work = self.by_reactor.sum();
         Counts {
             host_bytes: work.host_bytes,
-            dropped_bytes: self.dropped_bytes.iter().map(|dropped| read(&dropped.0)).sum(),
+            dropped_bytes: self.dropped_bytes.iter().map(|dropped| read(dropped)).sum(),
             host_page_reads: work.lookup_page_reads + work.retrieve_page_reads,
             retrieve_page_reads: work.retrieve_page_reads,
             victims: work.victims,
