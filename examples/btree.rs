@@ -80,7 +80,7 @@ impl Index for BTreeIndex {
     }
 
     /// Does nothing: the path through a tree is known only after walking it.
-    fn prefetch(&self, _: &mut Lane, _: TableId, _: HashedKey<'_>) {}
+    fn prefetch(&self, _: TableId, _: HashedKey<'_>) {}
 
     fn insert(&self, _: &mut Lane, table: TableId, key: HashedKey<'_>, new: Address) {
         self.tables().entry(table).or_default().insert(key.key, new);

@@ -177,7 +177,7 @@ pub trait Index: Send + Sync {
     ) -> Answer<'a, Candidates>;
 
     /// Prefetches the memory that a lookup of `key` will touch. May do nothing.
-    fn prefetch(&self, lane: &mut Lane, table: TableId, key: HashedKey<'_>);
+    fn prefetch(&self, table: TableId, key: HashedKey<'_>);
 
     /// Adds an entry, beside any that the key has.
     fn insert(&self, lane: &mut Lane, table: TableId, key: HashedKey<'_>, new: Address);

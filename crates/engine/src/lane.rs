@@ -6,6 +6,7 @@
 pub(crate) mod entries;
 pub(crate) mod headers;
 pub(crate) mod latches;
+pub(crate) mod places;
 pub(crate) mod values;
 
 use crate::format::record::Sequence;
@@ -16,13 +17,16 @@ use clock::{Order, Section};
 use entries::Entries;
 use headers::Headers;
 use latches::Latches;
+use places::Place;
 use std::ops::Range;
 use values::{CacheCounts, Values};
 
 /// All lanes of a store, by the highest bits of keys' hashes.
 #[derive(Debug)]
 pub struct Lanes {
-    lanes: Vec<Mutex<Lane>>,
+    locks: Vec<Mutex<Lane>>,
+    /// Where the headers of each lane are.
+    headers: Vec<Place>,
     headers_max: usize,
 }
 
@@ -66,7 +70,8 @@ impl Lanes {
         };
         let lanes: Vec<_> = (0..LANES).map(|_| lane()).collect();
         let headers_max = lanes.iter().map(|lane| lane.headers.room()).sum();
-        Self { lanes: lanes.into_iter().map(Mutex::new).collect(), headers_max }
+        let headers = lanes.iter().map(|lane| lane.headers.place()).collect();
+        Self { locks: lanes.into_iter().map(Mutex::new).collect(), headers, headers_max }
     }
 
     /// Returns the counts of all caches of values.
@@ -85,6 +90,12 @@ impl Lanes {
         self.headers_max
     }
 
+    /// Prefetches the headers that are known of records whose keys have this hash.
+    #[inline]
+    pub(crate) fn prefetch_header(&self, hash: u64) {
+        Headers::prefetch(&self.headers[lane_of(hash)], hash);
+    }
+
     /// Locks the lane of keys with this hash.
     ///
     /// # Panics
@@ -93,7 +104,7 @@ impl Lanes {
     #[track_caller]
     pub fn lock(&self, hash: u64) -> Locked<'_> {
         let number = lane_of(hash);
-        Locked(Section::one(Order::Lane, &self.lanes, number))
+        Locked(Section::one(Order::Lane, &self.locks, number))
     }
 
     /// Locks one lane after the other, and calls `visit` with each.
@@ -107,7 +118,7 @@ impl Lanes {
     /// Locks all lanes.
     #[track_caller]
     pub(crate) fn lock_each(&self) -> Locked<'_> {
-        Locked(Section::all(Order::Lane, &self.lanes))
+        Locked(Section::all(Order::Lane, &self.locks))
     }
 
     /// Locks a range of the lanes, by their numbers.
@@ -116,7 +127,7 @@ impl Lanes {
         if numbers.len() == LANES {
             return self.lock_each();
         }
-        Locked(Section::of(Order::Lane, &self.lanes, numbers))
+        Locked(Section::of(Order::Lane, &self.locks, numbers))
     }
 
     /// Locks the lanes of keys with these hashes.
@@ -127,7 +138,7 @@ impl Lanes {
             (1, Some(hash)) => self.lock(hash),
             (_, first) => Locked(Section::of(
                 Order::Lane,
-                &self.lanes,
+                &self.locks,
                 first.into_iter().chain(hashes).map(lane_of),
             )),
         }

@@ -9,6 +9,7 @@ mod tail;
 use crate::extent::{Extent, Extents};
 use crate::format::address::Address;
 use crate::format::record::Sequence;
+use crate::hashed_key::hash_in_lane;
 use crate::key_space::TableId;
 use crate::log::{Log, SPARE_EXTENTS_MIN, Visit};
 use crate::read::look_up::Visits;
@@ -80,7 +81,8 @@ impl Scene {
     /// Looks a key up and begins visits of its candidates, as `Store::look_up` does.
     fn visits(&self, hash: u64, pins: Pinning) -> Visits<'_> {
         let mut lanes = self.log.lanes.lock(hash);
-        let candidates = lanes.of(hash).entries.lookup(TABLE, hash);
+        let table = lanes.of(hash).entries.table(TABLE);
+        let candidates = table.map(|table| table.lookup(hash_in_lane(hash))).unwrap_or_default();
         if pins == Pinning::Late {
             drop(lanes);
             lanes = self.log.lanes.lock(hash);

@@ -137,8 +137,7 @@ impl Store {
     #[inline]
     pub fn expect<'a>(&self, space: KeySpaceId, key: impl Into<HashedKey<'a>>) {
         if let Ok(table) = self.table(space) {
-            let key = key.into();
-            self.index.prefetch(self.lanes.lock(key.hash).of(key.hash), table, key);
+            self.index.prefetch(table, key.into());
         }
     }
 
@@ -151,18 +150,8 @@ impl Store {
     }
 
     pub(crate) fn expect_write_in(&self, table: TableId, key: HashedKey<'_>) {
-        let mut lanes = self.lanes.lock(key.hash);
-        let lane = lanes.of(key.hash);
-        self.index.prefetch(lane, table, key);
-        lane.headers.prefetch(key.hash);
-    }
-
-    /// Prefetches the headers that are known of records whose keys have this hash.
-    #[inline]
-    pub(crate) fn expect_header(&self, hash: u64) {
-        if self.lanes.headers_max() > 0 {
-            self.lanes.lock(hash).of(hash).headers.prefetch(hash);
-        }
+        self.index.prefetch(table, key);
+        self.lanes.prefetch_header(key.hash);
     }
 
     /// Returns the index's candidates for `key`.

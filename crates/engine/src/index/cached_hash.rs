@@ -157,7 +157,7 @@ impl Index for CachedHashIndex {
     }
 
     /// Does nothing: most lookups read flash.
-    fn prefetch(&self, _: &mut Lane, _: TableId, _: HashedKey<'_>) {}
+    fn prefetch(&self, _: TableId, _: HashedKey<'_>) {}
 
     fn insert(&self, _: &mut Lane, table: TableId, key: HashedKey<'_>, new: Address) {
         let hash = kept(key.hash);

@@ -12,7 +12,8 @@ use crate::index::survivors::Survivors;
 use crate::index::tables::Tables;
 use crate::index::{Answer, EntriesFrom, Index, IndexEntry, Saved};
 use crate::key_space::TableId;
-use crate::lane::{Lane, Lanes};
+use crate::lane::places::{self, Place};
+use crate::lane::{Lane, Lanes, entries};
 use crate::work_pool::WorkPool;
 use base::Key;
 use base::limits::LANES;
@@ -25,7 +26,13 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct HashIndex {
     lanes: Arc<Lanes>,
+    /// Where the tables are: for each lane those of some key spaces.
+    places: Vec<[Place; PLACES]>,
 }
+
+/// Tables of a lane of which the place is known. Of several key spaces with one remainder it is
+/// that of the last that was looked up.
+const PLACES: usize = 16;
 
 #[inline]
 const fn split(hash: u64) -> (usize, u32) {
@@ -40,7 +47,13 @@ const fn join((lane, hash): (usize, u32)) -> u64 {
 impl HashIndex {
     /// Makes an index whose entries lie in `lanes`, which hold none.
     pub fn new(lanes: &Arc<Lanes>) -> Self {
-        Self { lanes: lanes.clone() }
+        let places = (0..LANES).map(|_| Default::default()).collect();
+        Self { lanes: lanes.clone(), places }
+    }
+
+    #[inline]
+    fn place(&self, table: TableId, hash: u64) -> &Place {
+        &self.places[lane_of(hash)][usize::from(table.space.0) % PLACES]
     }
 
     /// Entries from lane and hash `first` on: at least `limit`, of which one is after `passed`, or
@@ -81,12 +94,16 @@ impl Index for HashIndex {
         table: TableId,
         key: HashedKey<'a>,
     ) -> Answer<'a, Candidates> {
-        Answer::now(lane.entries.lookup(table, key.hash))
+        let Some(found) = lane.entries.table(table) else { return Answer::now(Candidates::new()) };
+        self.place(table, key.hash).note(&found.slots, found.buckets);
+        Answer::now(found.lookup(hash_in_lane(key.hash)))
     }
 
     #[inline]
-    fn prefetch(&self, lane: &mut Lane, table: TableId, key: HashedKey<'_>) {
-        lane.entries.prefetch(table, key.hash);
+    fn prefetch(&self, table: TableId, key: HashedKey<'_>) {
+        if let Some(slot) = self.place(table, key.hash).home::<entries::Slot>(key.hash) {
+            places::prefetch(slot);
+        }
     }
 
     fn insert(&self, lane: &mut Lane, table: TableId, key: HashedKey<'_>, new: Address) {
@@ -188,6 +205,7 @@ impl Index for HashIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ptr;
 
     #[test]
     fn keys_are_in_the_order_of_their_hashes() {
@@ -216,5 +234,26 @@ mod tests {
             }
         }
         assert_eq!(index.entries(), 200_000);
+    }
+
+    /// Whatever the tables have grown to, and of each key space.
+    #[test]
+    fn what_is_prefetched_is_where_a_lookup_begins() {
+        let index = HashIndex::new(&Arc::default());
+        for n in 0..4_000_u64 {
+            let key = Key::new(&n.to_le_bytes()).unwrap();
+            let space = crate::KeySpaceId(u16::try_from(n % 5 + 1).unwrap());
+            let (table, key) = (TableId { space, generation: 0 }, HashedKey::new(&key));
+            let mut lanes = index.lanes.lock(key.hash);
+            let lane = lanes.of(key.hash);
+            index.insert(lane, table, key, Address::from_bits(n));
+            assert!(index.lookup(lane, table, key).at_once().is_some());
+            let slots = &lane.entries.table(table).unwrap().slots;
+            let home = index.place(table, key.hash).home::<entries::Slot>(key.hash);
+            let prefetched = slots.iter().position(|slot| Some(ptr::from_ref(slot).addr()) == home);
+            let found = slots.iter().position(|slot| slot.hash == hash_in_lane(key.hash));
+            assert!(prefetched.unwrap() <= found.unwrap() && found.unwrap() < slots.len());
+            assert!(found.unwrap() - prefetched.unwrap() < 64, "a run is short");
+        }
     }
 }

@@ -8,7 +8,7 @@
 use crate::format::address::{Address, Candidates};
 use crate::hashed_key::hash_in_lane;
 use crate::key_space::TableId;
-use prefetch_index::prefetch_index;
+use crate::lane::places;
 use smallvec::SmallVec;
 
 /// The tables of all key spaces, for the hashes of a lane.
@@ -67,10 +67,9 @@ impl Table {
         Self { slots: vec![Slot::default(); buckets + Self::TAIL], buckets, len: 0 }
     }
 
-    /// Monotonic in the hash, which keeps the order when the table grows.
     #[inline]
     fn home(&self, hash: u32) -> usize {
-        ((u64::from(hash) * self.buckets as u64) >> 32) as usize
+        places::home(hash, self.buckets)
     }
 
     /// The first slot at or after the home of `hash` that is free or holds no smaller hash.
@@ -95,6 +94,14 @@ impl Table {
         let start = self.find(hash);
         let rest = self.slots.get(start..).unwrap_or_default().iter();
         (start, rest.take_while(move |slot| slot.used && slot.hash == hash))
+    }
+
+    /// Returns the addresses of the entries with this hash.
+    #[inline]
+    pub(crate) fn lookup(&self, hash: u32) -> Candidates {
+        let mut found = Candidates::new();
+        self.run(hash).1.for_each(|slot| found.push(slot.address()));
+        found
     }
 
     fn position(&self, hash: u32, address: Address) -> Option<usize> {
@@ -182,24 +189,6 @@ impl Entries {
     fn note(&mut self, table: TableId, slot: Slot, is_new: bool) {
         if let Some(undo) = &mut self.undo {
             undo.push(Change { table, slot, is_new });
-        }
-    }
-
-    /// Returns the addresses of the entries with this hash.
-    #[inline]
-    pub(crate) fn lookup(&self, table: TableId, hash: u64) -> Candidates {
-        let mut found = Candidates::new();
-        if let Some(table) = self.table(table) {
-            table.run(hash_in_lane(hash)).1.for_each(|slot| found.push(slot.address()));
-        }
-        found
-    }
-
-    /// Prefetches the memory that a lookup of this hash will touch.
-    #[inline]
-    pub(crate) fn prefetch(&self, table: TableId, hash: u64) {
-        if let Some(table) = self.table(table) {
-            prefetch_index(&table.slots, table.home(hash_in_lane(hash)));
         }
     }
 

@@ -10,8 +10,9 @@ use crate::format::address::Address;
 use crate::format::record::{Header, InBatch, Kind, Sequence};
 use crate::hashed_key::hash_in_lane;
 use crate::key_space::{KeySpaceId, TableId};
+use crate::lane::places::{self, Place};
 use clock::UnixMillis;
-use prefetch_index::prefetch_index;
+use std::mem::offset_of;
 
 /// Slots that an address may be in.
 const WAYS: usize = 8;
@@ -137,7 +138,7 @@ impl Headers {
     /// Sets are in the order of hashes, in which keys are listed.
     #[inline]
     fn number(&self, hash: u64) -> usize {
-        ((u64::from(hash_in_lane(hash)) * self.sets.len() as u64) >> 32) as usize
+        places::home(hash_in_lane(hash), self.sets.len())
     }
 
     #[inline]
@@ -145,13 +146,21 @@ impl Headers {
         self.sets.get(self.number(hash))
     }
 
-    /// Prefetches what is known of the records of keys with this hash.
+    /// Returns where the sets are, which stay there.
+    pub(crate) fn place(&self) -> Place {
+        let place = Place::default();
+        place.note(&self.sets, self.sets.len());
+        place
+    }
+
+    /// Prefetches what is known of the records of keys with this hash. `place` is that of the
+    /// sets of their lane.
     #[inline]
-    pub(crate) fn prefetch(&self, hash: u64) {
-        let number = self.number(hash);
-        if let Some(set) = self.sets.get(number) {
-            prefetch_index(&self.sets, number);
-            prefetch_index(&set.headers[..], way(hash));
+    pub(crate) fn prefetch(place: &Place, hash: u64) {
+        if let Some(set) = place.home::<Set>(hash) {
+            let header = offset_of!(Set, headers) + way(hash) * size_of::<Known>();
+            places::prefetch(set.wrapping_add(offset_of!(Set, addresses)));
+            places::prefetch(set.wrapping_add(header));
         }
     }
 
@@ -227,6 +236,18 @@ mod tests {
             batch: InBatch::default(),
             key: Key::new(key).unwrap(),
         }
+    }
+
+    #[test]
+    fn what_is_prefetched_is_the_set_of_the_hash() {
+        let headers = Headers::new(16 << 10);
+        let place = headers.place();
+        for n in 0..100 {
+            let hash = base::mix(n);
+            let set = headers.set(hash).map(|set| std::ptr::from_ref(set).addr());
+            assert_eq!(place.home::<Set>(hash), set);
+        }
+        assert_eq!(Headers::new(0).place().home::<Set>(0), None);
     }
 
     /// Few sets, so that records drive each other out. An address has another key now and then.

@@ -117,7 +117,7 @@ impl Store {
         {
             let (found, next) = self.index.entries_from(table, start, ENTRIES_A_TURN)?;
             for entry in &found {
-                self.expect_header(entry.hash);
+                self.lanes.prefetch_header(entry.hash);
             }
             let mut known = Vec::new();
             self.each_entry(table, &found, |lane, state, entry| {
@@ -194,7 +194,7 @@ impl Store {
             && let Some((found, next)) = self.index.entries_from(table, start, ENTRIES_A_TURN)
         {
             for entry in &found {
-                self.expect_header(entry.hash);
+                self.lanes.prefetch_header(entry.hash);
             }
             self.each_entry(table, &found, |lane, state, IndexEntry { hash, address }| {
                 // A page that has not landed cannot be read; without the pin its extent could be

@@ -186,7 +186,7 @@ impl Store {
         entries: &[IndexEntry],
     ) -> Result<Vec<(Key, bool)>, Error> {
         for entry in entries {
-            self.expect_header(entry.hash);
+            self.lanes.prefetch_header(entry.hash);
         }
         let (mut keys, mut visits) = (Vec::new(), Vec::new());
         self.each_entry(table, entries, |lane, state, entry| {

@@ -79,9 +79,7 @@ impl Store {
                 let mut lanes = self.lanes.lock_range(share.lanes());
                 let mut writing = self.log.writing();
                 for (record, key) in piece.iter().zip(&keys) {
-                    let lane = lanes.of(key.hash);
-                    self.index.prefetch(lane, record.header.table, *key);
-                    lane.headers.prefetch(key.hash);
+                    self.expect_write_in(record.header.table, *key);
                 }
                 for (record, key) in piece.iter().zip(keys) {
                     let lane = lanes.of(key.hash);

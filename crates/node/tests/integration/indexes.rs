@@ -207,9 +207,7 @@ impl<'a> Run<'a> {
     /// The key's entries are found, and nothing that is no entry of the table.
     async fn check(&self, table: TableId, key: &Key) {
         let hashed = HashedKey::new(key);
-        let mut lanes = self.index.lanes.lock(hashed.hash);
-        self.index.prefetch(lanes.of(hashed.hash), table, hashed);
-        drop(lanes);
+        self.index.prefetch(table, hashed);
         let found = self.index.lookup(table, key).await;
         let own = self.entries(table, key);
         assert!(own.is_subset(&found), "{}: {key:?} has {own:?}, not {found:?}", self.name);
