@@ -95,9 +95,11 @@ pub(crate) async fn put(store: &Arc<Store>, key: &Key, value: &Buf) {
 }
 
 async fn get(store: &Arc<Store>, key: &Key, len: usize) {
-    let found = match store.begin_get(SPACE, HashedKey::new(key)) {
-        Some(found) => found.map(|found| found.value),
-        None => store.get(SPACE, key).await,
+    let mut found = None;
+    let begun = store.begin_get(SPACE, HashedKey::new(key), |lent| found = Some(lent.value.len()));
+    let found = match begun {
+        Some(taken) => taken.map(|()| found.expect("a value that is there was lent")),
+        None => store.get(SPACE, key).await.map(|value| value.len()),
     };
-    assert_eq!(found.expect("it was stored").len() as usize, len);
+    assert_eq!(found.expect("it was stored") as usize, len);
 }

@@ -9,7 +9,7 @@ use crate::status::status_of;
 use crate::{kv, kv_key};
 use base::limits::{KEY_BYTES_INLINE, VALUE_BYTES_MAX};
 use base::{Buf, Key};
-use engine::{Announced, Condition, Error, HashedKey, KeySpaceId, Landing, Store};
+use engine::{Announced, Condition, HashedKey, KeySpaceId, Landing, Store};
 use spec::{Command, Opcode, RetrieveOptions, StoreOptions};
 use std::sync::Arc;
 
@@ -104,10 +104,17 @@ impl Quick {
     pub(crate) fn attempt(&mut self, store: &Arc<Store>) -> Tried {
         let key = HashedKey { hash: self.hash, key: &self.key };
         match &mut self.action {
-            Action::Retrieve(room) => match store.begin_get(self.space, key) {
-                Some(got) => Tried::Done(delivered(got.map(|found| found.value), *room)),
-                None => Tried::Waits,
-            },
+            Action::Retrieve(room) => {
+                let mut outcome = Outcome::done();
+                let got = store.begin_get(self.space, key, |found| {
+                    outcome = kv::delivered(found.value.into_buf(), *room);
+                });
+                match got {
+                    Some(Ok(())) => Tried::Done(outcome),
+                    Some(Err(error)) => Tried::Done(Outcome::of(status_of(error))),
+                    None => Tried::Waits,
+                }
+            }
             Action::Store(value, announced) => {
                 let accepted = announced.take().expect("a Store is announced");
                 let write = Condition::Always.into();
@@ -126,20 +133,15 @@ impl Quick {
     /// Executes it where it may wait.
     pub(crate) async fn execute(&mut self, store: &Arc<Store>) -> Outcome {
         match &mut self.action {
-            Action::Retrieve(room) => delivered(store.get(self.space, &self.key).await, *room),
+            Action::Retrieve(room) => match store.get(self.space, &self.key).await {
+                Ok(value) => kv::delivered(value, *room),
+                Err(error) => Outcome::of(status_of(error)),
+            },
             Action::Store(value, announced) => {
                 let announced = announced.take().expect("a Store that waits is announced");
                 let always = Condition::Always.into();
                 done(store.put(self.space, &self.key, value, always, announced).await)
             }
         }
-    }
-}
-
-#[inline]
-fn delivered(got: Result<Buf, Error>, room: u32) -> Outcome {
-    match got {
-        Ok(value) => kv::delivered(value, room),
-        Err(error) => Outcome::of(status_of(error)),
     }
 }

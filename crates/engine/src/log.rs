@@ -211,7 +211,13 @@ impl Log {
     /// Returns the checksum of `value`, or 0 where the medium vouches for its bytes.
     #[inline]
     pub(crate) fn value_crc(&self, value: &Buf) -> u32 {
-        if value.len() > 0 && self.layout.is_checked { value.crc32c() } else { 0 }
+        if self.has_crc(value.len()) { value.crc32c() } else { 0 }
+    }
+
+    /// Returns whether the header of a value of `len` bytes has its checksum.
+    #[inline]
+    pub(crate) const fn has_crc(&self, len: u32) -> bool {
+        len > 0 && self.layout.is_checked
     }
 
     #[inline]

@@ -8,7 +8,7 @@
 
 use crate::blocks::{Segments, cut_with};
 use crate::packed::{HEAD_BYTES, spare, word};
-use base::Buf;
+use base::{Buf, Part};
 use std::sync::Arc;
 
 const FLAT: u32 = 1 << 30;
@@ -70,12 +70,10 @@ pub(crate) fn segments(bytes: &Arc<[u8]>) -> Segments {
     cut(bytes, 0, data_bytes(bytes)).expect("all is there")
 }
 
-/// `len` data bytes from `start`. What begins more than 64 KiB from the page's beginning is copied.
+/// `len` data bytes from `start`.
 #[inline]
-pub(crate) fn one(bytes: &Arc<[u8]>, start: u32, len: u32) -> Option<Buf> {
-    let start = data_start(bytes) + start as usize;
-    let range = start..start + len as usize;
-    (range.end <= bytes.len()).then(|| Buf::part_of(bytes, range))
+pub(crate) fn one(bytes: &Arc<[u8]>, start: u32, len: u32) -> Option<Part<'_>> {
+    Part::new(bytes, data_start(bytes) + start as usize, len)
 }
 
 pub(crate) fn cut(bytes: &Arc<[u8]>, start: u32, len: u32) -> Option<Segments> {
@@ -83,7 +81,7 @@ pub(crate) fn cut(bytes: &Arc<[u8]>, start: u32, len: u32) -> Option<Segments> {
     let lens = [front_len, data_bytes(bytes) - front_len];
     cut_with(lens.into_iter(), start, len, |number, range| {
         let start = range.start + if number == 0 { 0 } else { front_len };
-        one(bytes, start, range.end - range.start).expect("it is there")
+        one(bytes, start, range.end - range.start).expect("it is there").to_buf()
     })
 }
 
@@ -130,6 +128,8 @@ mod tests {
                 assert_eq!(cut(&flat), cut(apart), "{start}, {len}");
                 let joined = |page: &Page| page.data_at(start, len).map(|part| bytes(&[part]));
                 assert_eq!(joined(&flat), joined(apart), "{start}, {len}");
+                let lent = |page: &Page| page.lend(start, len).map(|it| (it.len(), it.crc32c()));
+                assert_eq!(lent(&flat), lent(apart), "{start}, {len}");
             }
         }
         let front_len = apart.front().map_or(0, <[u8]>::len).min(9);

@@ -1,6 +1,6 @@
 use crate::blocks::{Segments, cut};
 use crate::{flat, packed};
-use base::Buf;
+use base::{Buf, Lent, Part};
 use prefetch_index::prefetch_index;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smallvec::{SmallVec, smallvec};
@@ -391,10 +391,19 @@ impl Page {
         }
         let one = match self.laid() {
             Laid::Packed(bytes) => packed::one(bytes, start, len),
-            Laid::Flat(bytes) => return flat::one(bytes, start, len),
+            Laid::Flat(bytes) => return flat::one(bytes, start, len).map(Part::to_buf),
             Laid::Scattered(page) => page.one(start, len),
         };
         one.or_else(|| Buf::join(&self.segments_at(start, len)?))
+    }
+
+    /// As [`Self::data_at`], but lends a part of a page that is one piece of memory.
+    #[inline]
+    pub fn lend(&self, start: u32, len: u32) -> Option<Lent<'_>> {
+        match self.laid() {
+            Laid::Flat(bytes) if len > 0 => flat::one(bytes, start, len).map(Lent::Part),
+            _ => self.data_at(start, len).map(Lent::Whole),
+        }
     }
 
     /// Lets go of the segment that is the `len` data bytes from `start`, if it is one of its own,

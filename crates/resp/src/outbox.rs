@@ -1,6 +1,6 @@
 use crate::counters::Counters;
 use crate::spares::Spares;
-use base::{Buf, BufMut};
+use base::{Buf, BufMut, Lent};
 use net::{Broken, Stream};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -136,6 +136,18 @@ impl Outbox {
         self.push_len(b'$', bytes.len());
         self.push_bytes(bytes);
         self.push_bytes(END);
+    }
+
+    /// Queues a bulk that is `value`.
+    #[inline]
+    pub(crate) fn push_bulk_lent(&mut self, value: Lent<'_>) {
+        match value {
+            Lent::Part(part) if value.len() <= COPIED_MAX => {
+                self.copied_bytes += part.bytes().len();
+                self.push_bulk(part.bytes());
+            }
+            value => self.push_bulk_of(value.into_buf()),
+        }
     }
 
     /// Queues a bulk that is `value`; a phantom as zeros.

@@ -15,7 +15,7 @@ use crate::session::Session;
 use crate::staged_values::StagedValues;
 use crate::watcher::since;
 use base::{Key, Nanos};
-use engine::{Error, HashedKey};
+use engine::{Error, HashedKey, KeySpaceId, Store};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -188,22 +188,26 @@ impl Run {
         let mut answers = self.steps.len() == self.len;
         for (index, step) in self.steps.iter_mut().enumerate() {
             let key = HashedKey { hash: step.hash, key: &step.key };
-            let tried = match &mut step.set {
-                Some(set) => set.try_put(door, space, key, &staged),
-                None => match store.begin_get(space, key) {
-                    Some(Ok(found)) => Tried::Done(Reply::Bulk(found.value)),
-                    Some(Err(Error::KeyNotFound | Error::NoKeySpace))
-                        if !has_collections(store, space) =>
-                    {
-                        Tried::Done(Reply::Null)
+            let tried = if let Some(set) = &mut step.set {
+                set.try_put(door, space, key, &staged)
+            } else {
+                let got = store.begin_get(space, key, |found| {
+                    if answers {
+                        session.answer_with(found.value, outbox);
+                    } else {
+                        step.reply = Some(Reply::Bulk(found.value.into_buf()));
                     }
-                    _ => Tried::MustWait,
-                },
+                });
+                tried(store, space, got)
             };
-            answers &= matches!(tried, Tried::Done(_));
+            answers &= matches!(tried, Tried::Done(_) | Tried::Answered);
+            let done = u64::from(step.times);
             match tried {
+                Tried::Answered => {
+                    times[0] += done;
+                    self.answered += usize::from(answers);
+                }
                 Tried::Done(reply) => {
-                    let done = u64::from(step.times);
                     times[usize::from(step.set.is_some())] += done;
                     missed += if let Reply::Null = reply { done } else { 0 };
                     if answers {
@@ -217,16 +221,11 @@ impl Run {
                 Tried::MustWait => left.push((index, step.take())),
             }
         }
-        let [gets, sets] = times;
+        let done = times[0] + times[1];
         // The time of each is its share.
-        let took = Nanos(since(began).0 / (gets + sets).max(1));
-        if gets > 0 {
-            door.counters().count_lookups(true, gets - missed);
-            door.counters().count_lookups(false, missed);
-        }
-        watcher.tallies.count_all(watcher.plain[0], took, gets);
-        watcher.tallies.count_all(watcher.plain[1], took, sets);
-        let is_slow = gets + sets > 0 && watcher.is_slow(took);
+        let took = Nanos(since(began).0 / done.max(1));
+        count(door, took, times, missed);
+        let is_slow = done > 0 && watcher.is_slow(took);
         if !is_slow && landing.is_empty() && left.is_empty() {
             return None;
         }
@@ -261,6 +260,28 @@ impl Run {
         }
         staged
     }
+}
+
+/// Returns what a GET has done.
+fn tried(store: &Store, space: KeySpaceId, got: Option<Result<(), Error>>) -> Tried {
+    match got {
+        Some(Ok(())) => Tried::Answered,
+        Some(Err(Error::KeyNotFound | Error::NoKeySpace)) if !has_collections(store, space) => {
+            Tried::Done(Reply::Null)
+        }
+        _ => Tried::MustWait,
+    }
+}
+
+/// Counts GETs and SETs that took so long each, and the GETs of them that found nothing.
+fn count(door: &Door, took: Nanos, [gets, sets]: [u64; 2], missed: u64) {
+    if gets > 0 {
+        door.counters().count_lookups(true, gets - missed);
+        door.counters().count_lookups(false, missed);
+    }
+    let watcher = door.watcher();
+    watcher.tallies.count_all(watcher.plain[0], took, gets);
+    watcher.tallies.count_all(watcher.plain[1], took, sets);
 }
 
 impl Step {

@@ -7,7 +7,7 @@ use crate::reply::{Protocol, Reply};
 use crate::request::{KeptRequest, Request};
 use crate::users::User;
 use crate::wire::Wire;
-use base::Key;
+use base::{Key, Lent};
 use engine::{KeySpaceId, Version};
 use std::sync::Arc;
 
@@ -193,13 +193,31 @@ impl Session {
     /// Queues the answer to the command that was just done, if the client wants it.
     #[inline]
     pub(crate) fn answer(&mut self, reply: Reply, outbox: &mut Outbox) {
-        match (self.manner.answers, reply) {
-            (Answers::All, Reply::Ok) => outbox.push_bytes(b"+OK\r\n"),
-            (Answers::All, Reply::Bulk(value)) => outbox.push_bulk_of(value),
-            (Answers::All, reply) => reply.write(self.manner.protocol, outbox),
-            (Answers::None, _) => {}
-            (Answers::SkipTwo, _) => self.manner.answers = Answers::SkipOne,
-            (Answers::SkipOne, _) => self.manner.answers = Answers::All,
+        if self.wants_answer() {
+            match reply {
+                Reply::Ok => outbox.push_bytes(b"+OK\r\n"),
+                reply => reply.write(self.manner.protocol, outbox),
+            }
         }
+    }
+
+    /// As [`Self::answer`], with a bulk.
+    #[inline]
+    pub(crate) fn answer_with(&mut self, value: Lent<'_>, outbox: &mut Outbox) {
+        if self.wants_answer() {
+            outbox.push_bulk_lent(value);
+        }
+    }
+
+    /// Returns whether the client wants an answer to the command that was just done.
+    #[inline]
+    fn wants_answer(&mut self) -> bool {
+        let answers = self.manner.answers;
+        match answers {
+            Answers::All | Answers::None => {}
+            Answers::SkipTwo => self.manner.answers = Answers::SkipOne,
+            Answers::SkipOne => self.manner.answers = Answers::All,
+        }
+        answers == Answers::All
     }
 }

@@ -10,25 +10,47 @@ use crate::key_space::{KeySpaceId, TableId};
 use crate::lane::Lane;
 use crate::lane::values::CachedValue;
 use crate::log::{LateWhole, OnItsWay, Unlanded, Visit, Whole};
-use crate::read::look_up::Look;
+use crate::read::look_up::{Known, Look, first_known};
 use crate::sabotage::Sabotage;
 use crate::store::Store;
 use crate::write::condition::Version;
 use crate::write::pending::durable;
-use base::{Buf, Key};
+use base::{Buf, Key, Lent};
 use clock::{Class, UnixMillis};
 use media::{Page, PageId, Span};
 use std::sync::Arc;
 
 /// A value, its date of expiry and its version.
 #[derive(Clone, Debug)]
-pub struct Retrieved {
+pub struct Retrieved<V = Buf> {
     /// The value.
-    pub value: Buf,
+    pub value: V,
     /// When the key ceases to exist.
     pub expires: Option<UnixMillis>,
     /// The version that [`Condition::Unchanged`](crate::Condition::Unchanged) compares.
     pub version: Version,
+}
+
+impl<V> Retrieved<V> {
+    /// Makes what is known of the value of a record.
+    #[inline]
+    const fn new(value: V, header: &Header<'_>) -> Self {
+        Self { value, expires: header.expires, version: Version::of(header.sequence) }
+    }
+}
+
+impl Retrieved {
+    /// Makes a value that was lent one of its own: see [`Lent::into_buf`].
+    #[inline]
+    pub fn of(lent: Retrieved<Lent<'_>>) -> Self {
+        let Retrieved { value, expires, version } = lent;
+        Self { value: value.into_buf(), expires, version }
+    }
+
+    fn lend(self) -> Retrieved<Lent<'static>> {
+        let Self { value, expires, version } = self;
+        Retrieved { value: Lent::Whole(value), expires, version }
+    }
 }
 
 /// The length, date of expiry and version of a key's value, from its record's header.
@@ -94,7 +116,10 @@ impl Store {
         key: HashedKey<'_>,
     ) -> Result<Retrieved, Error> {
         let now = |lane: &mut Lane, state: &mut LateWhole<'_>, address| {
-            self.content_now(lane, state, table, key, address)
+            let mut found = None;
+            let mut take = |lent: Retrieved<Lent<'_>>| found = Some(Retrieved::of(lent));
+            let content = self.content_now(lane, state, table, key, address, &mut take)?;
+            Some(content.map(|()| found.expect("a value that is there was lent")))
         };
         let read = async |visit: &mut Visit<'_>| match self.content(visit, table, key).await {
             Err(Error::Unrecovered) if Sabotage::LostIsAbsent.is_on() => Ok(Look::Absent),
@@ -103,12 +128,16 @@ impl Store {
         self.look_up(table, key, now, read).await?.ok_or(Error::KeyNotFound)
     }
 
-    /// Returns the value of `key`, or `None` if that needs a wait: see [`Self::retrieve`].
+    /// Calls `take` with the value of `key`, or returns `None` if that needs a wait: see
+    /// [`Self::retrieve`]. `take` is called under the lock of the key's lane, so it must not use
+    /// the store.
+    #[inline]
     pub fn begin_get<'a>(
         &self,
         space: KeySpaceId,
         key: impl Into<HashedKey<'a>>,
-    ) -> Option<Result<Retrieved, Error>> {
+        mut take: impl FnMut(Retrieved<Lent<'_>>),
+    ) -> Option<Result<(), Error>> {
         let key = key.into();
         let table = match self.table(space) {
             Ok(table) => table,
@@ -118,17 +147,16 @@ impl Store {
         let lane = lanes.of(key.hash);
         let candidates = self.index.lookup(lane, table, key).at_once()?;
         let mut state = self.log.late_whole();
-        for address in &candidates {
-            match self.content_now(lane, &mut state, table, key, *address)? {
-                Look::Is(found) => {
-                    self.counters.count_retrieved_bytes(found.value.len());
-                    return Some(Ok(found));
-                }
-                Look::Absent => break,
-                Look::OtherKey => {}
-            }
+        let mut take = |found: Retrieved<Lent<'_>>| {
+            self.counters.count_retrieved_bytes(found.value.len());
+            take(found);
+        };
+        let look = |address| self.content_now(lane, &mut state, table, key, address, &mut take);
+        match first_known(&candidates, look) {
+            Known::Is(Some(())) => Some(Ok(())),
+            Known::Is(None) => Some(Err(Error::KeyNotFound)),
+            Known::From(_) => None,
         }
-        Some(Err(Error::KeyNotFound))
     }
 
     /// Returns true when `key` exists. Reads the record's header: the index alone cannot tell.
@@ -260,7 +288,8 @@ impl Store {
     }
 
     /// Returns what the record at `address` says of `key`, if it has landed and all of it is in
-    /// memory. The index leads to it as long as the lane is locked, so its extent is not reset.
+    /// memory, and calls `take` with the value. The index leads to the record as long as the lane
+    /// is locked, so its extent is not reset.
     fn content_now(
         &self,
         lane: &mut Lane,
@@ -268,18 +297,19 @@ impl Store {
         table: TableId,
         key: HashedKey<'_>,
         address: Address,
-    ) -> Option<Content> {
+        take: &mut dyn FnMut(Retrieved<Lent<'_>>),
+    ) -> Option<Look<()>> {
         let at = self.log.page_id(address);
         if !self.log.settled.has(at) {
             let state = state.get();
             if state.owner(at.extent).unlanded.has(address) {
-                return self.unlanded_content_now(state, key.key, address);
+                return self.unlanded_content_now(state, key.key, address, take);
             }
         }
         if let Some(values) = &mut lane.values
             && let Some(cached) = values.get(table, key, address)
         {
-            return Some(known_content(cached));
+            return Some(known_content(cached).map(|found| take(found.lend())));
         }
         let (memory, layout) = (self.log.media.as_memory()?, &self.log.layout);
         self.counters.count_retrieve_read();
@@ -291,8 +321,9 @@ impl Store {
                 Look::Absent => Some(Look::Absent),
                 // `None` where the value continues on the next page.
                 Look::Is(()) => {
-                    let value = page.data_at(start, header.value_len)?;
-                    self.checked(value, &header).ok().map(Look::Is)
+                    let value = page.lend(start, header.value_len)?;
+                    let is_whole = self.is_whole(&value, &header);
+                    is_whole.then(|| take(Retrieved::new(value, &header))).map(Look::Is)
                 }
             }
         })
@@ -305,7 +336,8 @@ impl Store {
         state: &Whole<'_>,
         key: &Key,
         address: Address,
-    ) -> Option<Content> {
+        take: &mut dyn FnMut(Retrieved<Lent<'_>>),
+    ) -> Option<Look<()>> {
         if self.config.ack == Ack::Program {
             return None;
         }
@@ -314,7 +346,11 @@ impl Store {
         match state_of(key, &header.borrowed()).ok()? {
             Look::OtherKey => Some(Look::OtherKey),
             Look::Absent => Some(Look::Absent),
-            Look::Is(()) => self.checked(part, &header.borrowed()).ok().map(Look::Is),
+            Look::Is(()) => {
+                let (value, header) = (Lent::Whole(part), header.borrowed());
+                let is_whole = self.is_whole(&value, &header);
+                is_whole.then(|| take(Retrieved::new(value, &header))).map(Look::Is)
+            }
         }
     }
 
@@ -457,18 +493,18 @@ impl Store {
         let rest = header.value_len - first.len();
         let value =
             if rest == 0 { first } else { Box::pin(self.joined(page, first, rest)).await? };
-        self.checked(value, header)
-    }
-
-    /// Returns the value of the record with this header, if it is whole.
-    #[inline]
-    pub(crate) fn checked(&self, value: Buf, header: &Header<'_>) -> Result<Retrieved, Error> {
-        let is_whole = value.len() == header.value_len;
-        if !is_whole || self.log.value_crc(&value) != header.value_crc {
+        let value = Lent::Whole(value);
+        if !self.is_whole(&value, header) {
             return Err(Error::Unrecovered);
         }
-        let version = Version::of(header.sequence);
-        Ok(Retrieved { value, expires: header.expires, version })
+        Ok(Retrieved::new(value.into_buf(), header))
+    }
+
+    /// Returns whether all of the value of the record with this header is there as it was stored.
+    #[inline]
+    fn is_whole(&self, value: &Lent<'_>, header: &Header<'_>) -> bool {
+        let crc = if self.log.has_crc(value.len()) { value.crc32c() } else { 0 };
+        (value.len(), crc) == (header.value_len, header.value_crc)
     }
 
     /// Returns the value that begins with `first` on `page` and has `rest` bytes on the next pages.

@@ -31,6 +31,17 @@ pub(crate) enum Look<T> {
     OtherKey,
 }
 
+impl<T> Look<T> {
+    #[inline]
+    pub(crate) fn map<U>(self, make: impl FnOnce(T) -> U) -> Look<U> {
+        match self {
+            Self::Is(found) => Look::Is(make(found)),
+            Self::Absent => Look::Absent,
+            Self::OtherKey => Look::OtherKey,
+        }
+    }
+}
+
 /// What candidates say of a key.
 pub(crate) enum Known<T> {
     Is(Option<T>),
