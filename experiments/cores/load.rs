@@ -96,9 +96,9 @@ pub(crate) async fn put(store: &Arc<Store>, key: &Key, value: &Buf) {
 
 async fn get(store: &Arc<Store>, key: &Key, len: usize) {
     let mut found = None;
-    let begun = store.begin_get(SPACE, HashedKey::new(key), |lent| found = Some(lent.value.len()));
+    let begun = store.begin_get(SPACE, HashedKey::new(key), |value| found = Some(value.len()));
     let found = match begun {
-        Some(taken) => taken.map(|()| found.expect("a value that is there was lent")),
+        Some(taken) => taken.map(|()| found.expect("it has a value")),
         None => store.get(SPACE, key).await.map(|value| value.len()),
     };
     assert_eq!(found.expect("it was stored") as usize, len);

@@ -22,15 +22,15 @@ mod buf;
 mod bytes;
 mod divisor;
 mod key;
-mod lent;
 mod nanos;
 mod rng;
 mod saved;
+mod value_ref;
 
 pub use buf::{Buf, BufMut, BufPool};
 pub use bytes::{GIB, KIB, MIB, SizeError, TIB, human_bytes, parse_length, parse_size};
 pub use divisor::Divisor;
 pub use key::{Key, KeyLengthError};
-pub use lent::{Lent, Part};
 pub use nanos::Nanos;
 pub use rng::{Rng, mix};
+pub use value_ref::{Slice, ValueRef};

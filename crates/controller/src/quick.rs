@@ -106,8 +106,8 @@ impl Quick {
         match &mut self.action {
             Action::Retrieve(room) => {
                 let mut outcome = Outcome::done();
-                let got = store.begin_get(self.space, key, |found| {
-                    outcome = kv::delivered(found.value.into_buf(), *room);
+                let got = store.begin_get(self.space, key, |value| {
+                    outcome = kv::delivered(value.into_buf(), *room);
                 });
                 match got {
                     Some(Ok(())) => Tried::Done(outcome),

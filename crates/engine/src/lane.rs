@@ -6,7 +6,7 @@
 pub(crate) mod entries;
 pub(crate) mod headers;
 pub(crate) mod latches;
-pub(crate) mod places;
+pub(crate) mod locations;
 pub(crate) mod values;
 
 use crate::format::record::Sequence;
@@ -15,9 +15,9 @@ use crate::sync::Mutex;
 use base::limits::LANES;
 use clock::{Order, Section};
 use entries::Entries;
-use headers::Headers;
+use headers::{Headers, Set};
 use latches::Latches;
-use places::Place;
+use locations::Location;
 use std::ops::Range;
 use values::{CacheCounts, Values};
 
@@ -26,7 +26,7 @@ use values::{CacheCounts, Values};
 pub struct Lanes {
     locks: Vec<Mutex<Lane>>,
     /// Where the headers of each lane are.
-    headers: Vec<Place>,
+    headers: Vec<Location<Set>>,
     headers_max: usize,
 }
 
@@ -70,7 +70,7 @@ impl Lanes {
         };
         let lanes: Vec<_> = (0..LANES).map(|_| lane()).collect();
         let headers_max = lanes.iter().map(|lane| lane.headers.room()).sum();
-        let headers = lanes.iter().map(|lane| lane.headers.place()).collect();
+        let headers = lanes.iter().map(|lane| lane.headers.location()).collect();
         Self { locks: lanes.into_iter().map(Mutex::new).collect(), headers, headers_max }
     }
 

@@ -12,7 +12,7 @@
 //! 4. Commands that read a key use `Store::look_up`: the index returns addresses, and the record at
 //!    each says whether it has the key. [`Store::get`] reads records that are not in memory from
 //!    the medium, with their extents pinned. A record whose page has not landed is returned from
-//!    memory, once it is durable. [`Store::begin_get`] returns only what needs no wait.
+//!    memory, once it is durable. [`Store::begin_get`] answers only what needs no wait.
 //! 5. Records that were overwritten or deleted are dead. When extents run out, the cleaner moves
 //!    the live records out of a victim and resets it.
 //! 6. [`Store::open`] rebuilds the index from a checkpoint and the log, or from the log alone.
@@ -20,7 +20,7 @@
 //! | to follow | read, in this order |
 //! |---|---|
 //! | a write | `write`, `write/set`, `write/change`, `write/attempt`, `write/landing` |
-//! | what is known of a key | `lane`: `latches`, `entries`, `headers`, `values` |
+//! | what is known of a key | `lane`: `latches`, `entries`, `headers`, `values`, `locations` |
 //! | what a write waits for | `write/room`, `write/entry`, `write/permit`, `write/latch` |
 //! | its record | `write/append`, `log`, `format/page_builder`, `format/layout`, `format/record` |
 //! | the log's state | `log`, `log/state` and its parts in `log`, `extent` |

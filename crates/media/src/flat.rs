@@ -8,7 +8,7 @@
 
 use crate::blocks::{Segments, cut_with};
 use crate::packed::{HEAD_BYTES, spare, word};
-use base::{Buf, Part};
+use base::{Buf, Slice};
 use std::sync::Arc;
 
 const FLAT: u32 = 1 << 30;
@@ -72,8 +72,8 @@ pub(crate) fn segments(bytes: &Arc<[u8]>) -> Segments {
 
 /// `len` data bytes from `start`.
 #[inline]
-pub(crate) fn one(bytes: &Arc<[u8]>, start: u32, len: u32) -> Option<Part<'_>> {
-    Part::new(bytes, data_start(bytes) + start as usize, len)
+pub(crate) fn one(bytes: &Arc<[u8]>, start: u32, len: u32) -> Option<Slice<'_>> {
+    Slice::new(bytes, data_start(bytes) + start as usize, len)
 }
 
 pub(crate) fn cut(bytes: &Arc<[u8]>, start: u32, len: u32) -> Option<Segments> {
@@ -128,8 +128,9 @@ mod tests {
                 assert_eq!(cut(&flat), cut(apart), "{start}, {len}");
                 let joined = |page: &Page| page.data_at(start, len).map(|part| bytes(&[part]));
                 assert_eq!(joined(&flat), joined(apart), "{start}, {len}");
-                let lent = |page: &Page| page.lend(start, len).map(|it| (it.len(), it.crc32c()));
-                assert_eq!(lent(&flat), lent(apart), "{start}, {len}");
+                let value =
+                    |page: &Page| page.value_at(start, len).map(|it| (it.len(), it.crc32c()));
+                assert_eq!(value(&flat), value(apart), "{start}, {len}");
             }
         }
         let front_len = apart.front().map_or(0, <[u8]>::len).min(9);

@@ -1,6 +1,6 @@
 use crate::blocks::{Segments, cut};
 use crate::{flat, packed};
-use base::{Buf, Lent, Part};
+use base::{Buf, Slice, ValueRef};
 use prefetch_index::prefetch_index;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smallvec::{SmallVec, smallvec};
@@ -391,18 +391,18 @@ impl Page {
         }
         let one = match self.laid() {
             Laid::Packed(bytes) => packed::one(bytes, start, len),
-            Laid::Flat(bytes) => return flat::one(bytes, start, len).map(Part::to_buf),
+            Laid::Flat(bytes) => return flat::one(bytes, start, len).map(Slice::to_buf),
             Laid::Scattered(page) => page.one(start, len),
         };
         one.or_else(|| Buf::join(&self.segments_at(start, len)?))
     }
 
-    /// As [`Self::data_at`], but lends a part of a page that is one piece of memory.
+    /// As [`Self::data_at`]. A value on a page in one piece of memory is borrowed.
     #[inline]
-    pub fn lend(&self, start: u32, len: u32) -> Option<Lent<'_>> {
+    pub fn value_at(&self, start: u32, len: u32) -> Option<ValueRef<'_>> {
         match self.laid() {
-            Laid::Flat(bytes) if len > 0 => flat::one(bytes, start, len).map(Lent::Part),
-            _ => self.data_at(start, len).map(Lent::Whole),
+            Laid::Flat(bytes) if len > 0 => flat::one(bytes, start, len).map(ValueRef::Borrowed),
+            _ => self.data_at(start, len).map(ValueRef::Owned),
         }
     }
 

@@ -1,6 +1,6 @@
 use crate::counters::Counters;
 use crate::spares::Spares;
-use base::{Buf, BufMut, Lent};
+use base::{Buf, BufMut};
 use net::{Broken, Stream};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -12,6 +12,8 @@ const PARTS_MAX: usize = 1024;
 /// A value of no more bytes is copied behind the bytes before it. So many small answers are one
 /// part of a write, and none keeps a page of other values in memory.
 const COPIED_MAX: u32 = 512;
+/// Bytes around a value that is copied, at most.
+const FRAME_MAX: usize = b"$512\r\n\r\n".len();
 /// Sent bytes that may lie before those that are not, before these are moved to the front.
 const SENT_BYTES_MAX: usize = 64 << 10;
 
@@ -138,25 +140,24 @@ impl Outbox {
         self.push_bytes(END);
     }
 
-    /// Queues a bulk that is `value`.
+    /// Returns true if a bulk of these bytes is copied, and its memory is there.
     #[inline]
-    pub(crate) fn push_bulk_lent(&mut self, value: Lent<'_>) {
-        match value {
-            Lent::Part(part) if value.len() <= COPIED_MAX => {
-                self.copied_bytes += part.bytes().len();
-                self.push_bulk(part.bytes());
-            }
-            value => self.push_bulk_of(value.into_buf()),
-        }
+    pub(crate) fn has_room(&self, bytes: &[u8]) -> bool {
+        let room = self.small.capacity() - self.small.len();
+        bytes.len() <= COPIED_MAX as usize && bytes.len() + FRAME_MAX <= room
+    }
+
+    /// As [`Self::push_bulk`], and counts the bytes as copied.
+    #[inline]
+    pub(crate) fn push_copied(&mut self, bytes: &[u8]) {
+        self.copied_bytes += bytes.len();
+        self.push_bulk(bytes);
     }
 
     /// Queues a bulk that is `value`; a phantom as zeros.
     pub fn push_bulk_of(&mut self, value: Buf) {
         match value.bytes() {
-            Some(bytes) if value.len() <= COPIED_MAX => {
-                self.copied_bytes += bytes.len();
-                self.push_bulk(bytes);
-            }
+            Some(bytes) if value.len() <= COPIED_MAX => self.push_copied(bytes),
             Some(bytes) => {
                 self.push_len(b'$', bytes.len());
                 self.values_bytes += bytes.len();

@@ -25,8 +25,8 @@ pub(crate) struct PlainSet {
 pub(crate) enum Tried {
     /// All: a SET is as durable as the store's mode asks.
     Done(Reply),
-    /// All of a GET that found a value. The reply is queued, or in the step.
-    Answered,
+    /// A GET found a value, and its reply is queued or kept in the step.
+    Found,
     /// A SET is in the log: [`PlainSet::stored`] takes what became of it.
     Landing(Landing),
     /// Not all: it may have to wait.

@@ -14,7 +14,7 @@ use crate::request::{Plain, Request};
 use crate::session::Session;
 use crate::staged_values::StagedValues;
 use crate::watcher::since;
-use base::{Key, Nanos};
+use base::{Key, Nanos, ValueRef};
 use engine::{Error, HashedKey, KeySpaceId, Store};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -151,7 +151,7 @@ impl Run {
         if self.has_sets {
             // SETs that other clients have sent are announced first, and share pages.
             clock::give_way().await;
-        } else if self.len > 1 {
+        } else {
             outbox.borrow_mut().reserve(self.len * REPLY_BYTES);
         }
         let waiting = self.begin(door, session, staging, &mut outbox.borrow_mut());
@@ -191,20 +191,23 @@ impl Run {
             let tried = if let Some(set) = &mut step.set {
                 set.try_put(door, space, key, &staged)
             } else {
-                let got = store.begin_get(space, key, |found| {
-                    if answers {
-                        session.answer_with(found.value, outbox);
-                    } else {
-                        step.reply = Some(Reply::Bulk(found.value.into_buf()));
+                // Locks of the store are held where the value is taken: no memory is made there.
+                let got = store.begin_get(space, key, |value| match value {
+                    ValueRef::Borrowed(value) if answers && outbox.has_room(value.bytes()) => {
+                        session.answer_with(value.bytes(), outbox);
                     }
+                    value => step.reply = Some(Reply::Bulk(value.into_buf())),
                 });
-                tried(store, space, got)
+                tried_get(store, space, got)
             };
-            answers &= matches!(tried, Tried::Done(_) | Tried::Answered);
+            answers &= matches!(tried, Tried::Done(_) | Tried::Found);
             let done = u64::from(step.times);
             match tried {
-                Tried::Answered => {
+                Tried::Found => {
                     times[0] += done;
+                    if answers && let Some(reply) = step.reply.take() {
+                        session.answer(reply, outbox);
+                    }
                     self.answered += usize::from(answers);
                 }
                 Tried::Done(reply) => {
@@ -221,11 +224,8 @@ impl Run {
                 Tried::MustWait => left.push((index, step.take())),
             }
         }
-        let done = times[0] + times[1];
-        // The time of each is its share.
-        let took = Nanos(since(began).0 / done.max(1));
-        count(door, took, times, missed);
-        let is_slow = done > 0 && watcher.is_slow(took);
+        let took = count(door, began, times, missed);
+        let is_slow = times != [0, 0] && watcher.is_slow(took);
         if !is_slow && landing.is_empty() && left.is_empty() {
             return None;
         }
@@ -262,10 +262,11 @@ impl Run {
     }
 }
 
-/// Returns what a GET has done.
-fn tried(store: &Store, space: KeySpaceId, got: Option<Result<(), Error>>) -> Tried {
+/// Returns what a GET has done that got this. A key without a value may be that of a hash or of a
+/// sorted set.
+fn tried_get(store: &Store, space: KeySpaceId, got: Option<Result<(), Error>>) -> Tried {
     match got {
-        Some(Ok(())) => Tried::Answered,
+        Some(Ok(())) => Tried::Found,
         Some(Err(Error::KeyNotFound | Error::NoKeySpace)) if !has_collections(store, space) => {
             Tried::Done(Reply::Null)
         }
@@ -273,8 +274,10 @@ fn tried(store: &Store, space: KeySpaceId, got: Option<Result<(), Error>>) -> Tr
     }
 }
 
-/// Counts GETs and SETs that took so long each, and the GETs of them that found nothing.
-fn count(door: &Door, took: Nanos, [gets, sets]: [u64; 2], missed: u64) {
+/// Counts GETs and SETs that were executed since `began`, and the GETs of them that found nothing.
+/// Returns the time of each: its share.
+fn count(door: &Door, began: Nanos, [gets, sets]: [u64; 2], missed: u64) -> Nanos {
+    let took = Nanos(since(began).0 / (gets + sets).max(1));
     if gets > 0 {
         door.counters().count_lookups(true, gets - missed);
         door.counters().count_lookups(false, missed);
@@ -282,6 +285,7 @@ fn count(door: &Door, took: Nanos, [gets, sets]: [u64; 2], missed: u64) {
     let watcher = door.watcher();
     watcher.tallies.count_all(watcher.plain[0], took, gets);
     watcher.tallies.count_all(watcher.plain[1], took, sets);
+    took
 }
 
 impl Step {

@@ -7,7 +7,7 @@ use crate::reply::{Protocol, Reply};
 use crate::request::{KeptRequest, Request};
 use crate::users::User;
 use crate::wire::Wire;
-use base::{Key, Lent};
+use base::Key;
 use engine::{KeySpaceId, Version};
 use std::sync::Arc;
 
@@ -203,9 +203,9 @@ impl Session {
 
     /// As [`Self::answer`], with a bulk.
     #[inline]
-    pub(crate) fn answer_with(&mut self, value: Lent<'_>, outbox: &mut Outbox) {
+    pub(crate) fn answer_with(&mut self, value: &[u8], outbox: &mut Outbox) {
         if self.wants_answer() {
-            outbox.push_bulk_lent(value);
+            outbox.push_copied(value);
         }
     }
 

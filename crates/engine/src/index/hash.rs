@@ -11,9 +11,10 @@ use crate::hashed_key::{HashedKey, LANE_BITS, hash_in_lane, lane_of};
 use crate::index::survivors::Survivors;
 use crate::index::tables::Tables;
 use crate::index::{Answer, EntriesFrom, Index, IndexEntry, Saved};
-use crate::key_space::TableId;
-use crate::lane::places::{self, Place};
-use crate::lane::{Lane, Lanes, entries};
+use crate::key_space::{KeySpaceId, TableId};
+use crate::lane::entries::Slot;
+use crate::lane::locations::{self, Location};
+use crate::lane::{Lane, Lanes};
 use crate::work_pool::WorkPool;
 use base::Key;
 use base::limits::LANES;
@@ -26,13 +27,20 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct HashIndex {
     lanes: Arc<Lanes>,
-    /// Where the tables are: for each lane those of some key spaces.
-    places: Vec<[Place; PLACES]>,
+    /// Where the tables are, by lane and [`location_of`] the key space.
+    locations: Vec<[Location<Slot>; LOCATIONS]>,
 }
 
-/// Tables of a lane of which the place is known. Of several key spaces with one remainder it is
-/// that of the last that was looked up.
-const PLACES: usize = 16;
+/// Locations for each lane. Key spaces that share one take turns: it is that of the table in which
+/// a key was last looked up.
+const LOCATIONS: usize = 32;
+
+/// Returns the number of a key space's location. The first key spaces of each half of the numbers
+/// have different ones: RESP has strings in the lower half, and collections in the upper.
+#[inline]
+const fn location_of(space: KeySpaceId) -> usize {
+    (space.0 ^ space.0 >> 11) as usize % LOCATIONS
+}
 
 #[inline]
 const fn split(hash: u64) -> (usize, u32) {
@@ -47,13 +55,13 @@ const fn join((lane, hash): (usize, u32)) -> u64 {
 impl HashIndex {
     /// Makes an index whose entries lie in `lanes`, which hold none.
     pub fn new(lanes: &Arc<Lanes>) -> Self {
-        let places = (0..LANES).map(|_| Default::default()).collect();
-        Self { lanes: lanes.clone(), places }
+        let locations = (0..LANES).map(|_| Default::default()).collect();
+        Self { lanes: lanes.clone(), locations }
     }
 
     #[inline]
-    fn place(&self, table: TableId, hash: u64) -> &Place {
-        &self.places[lane_of(hash)][usize::from(table.space.0) % PLACES]
+    fn location(&self, table: TableId, hash: u64) -> &Location<Slot> {
+        &self.locations[lane_of(hash)][location_of(table.space)]
     }
 
     /// Entries from lane and hash `first` on: at least `limit`, of which one is after `passed`, or
@@ -94,15 +102,19 @@ impl Index for HashIndex {
         table: TableId,
         key: HashedKey<'a>,
     ) -> Answer<'a, Candidates> {
-        let Some(found) = lane.entries.table(table) else { return Answer::now(Candidates::new()) };
-        self.place(table, key.hash).note(&found.slots, found.buckets);
-        Answer::now(found.lookup(hash_in_lane(key.hash)))
+        if let Some(found) = lane.entries.table(table) {
+            self.location(table, key.hash).note(&found.slots, found.buckets);
+            Answer::now(found.lookup(hash_in_lane(key.hash)))
+        } else {
+            self.location(table, key.hash).note(&[], 0);
+            Answer::now(Candidates::new())
+        }
     }
 
     #[inline]
     fn prefetch(&self, table: TableId, key: HashedKey<'_>) {
-        if let Some(slot) = self.place(table, key.hash).home::<entries::Slot>(key.hash) {
-            places::prefetch(slot);
+        if let Some(slot) = self.location(table, key.hash).home(key.hash) {
+            locations::prefetch(slot);
         }
     }
 
@@ -236,24 +248,38 @@ mod tests {
         assert_eq!(index.entries(), 200_000);
     }
 
-    /// Whatever the tables have grown to, and of each key space.
+    /// Whatever the tables have grown to, of each key space, and after all of one were dropped.
     #[test]
     fn what_is_prefetched_is_where_a_lookup_begins() {
         let index = HashIndex::new(&Arc::default());
         for n in 0..4_000_u64 {
             let key = Key::new(&n.to_le_bytes()).unwrap();
-            let space = crate::KeySpaceId(u16::try_from(n % 5 + 1).unwrap());
+            let space = KeySpaceId(u16::try_from(n % 5 + 1).unwrap());
             let (table, key) = (TableId { space, generation: 0 }, HashedKey::new(&key));
+            if n % 1_000 == 999 {
+                index.drop_table(table);
+                let gone = index.lookup(index.lanes.lock(key.hash).of(key.hash), table, key);
+                assert_eq!(gone.at_once(), Some(Candidates::new()));
+                assert_eq!(index.location(table, key.hash).home(key.hash), None);
+            }
             let mut lanes = index.lanes.lock(key.hash);
             let lane = lanes.of(key.hash);
             index.insert(lane, table, key, Address::from_bits(n));
             assert!(index.lookup(lane, table, key).at_once().is_some());
             let slots = &lane.entries.table(table).unwrap().slots;
-            let home = index.place(table, key.hash).home::<entries::Slot>(key.hash);
+            let home = index.location(table, key.hash).home(key.hash);
             let prefetched = slots.iter().position(|slot| Some(ptr::from_ref(slot).addr()) == home);
             let found = slots.iter().position(|slot| slot.hash == hash_in_lane(key.hash));
-            assert!(prefetched.unwrap() <= found.unwrap() && found.unwrap() < slots.len());
-            assert!(found.unwrap() - prefetched.unwrap() < 64, "a run is short");
+            let (prefetched, found) = (prefetched.unwrap(), found.unwrap());
+            assert!(prefetched <= found && found - prefetched < 64, "a run is short");
         }
+    }
+
+    #[test]
+    fn strings_and_collections_of_the_first_databases_have_locations_of_their_own() {
+        // The numbers are those of `crates/resp/src/hidden.rs`.
+        let spaces = (1..7).flat_map(|n| [n, 0x8000 + 2 * n, 0x8001 + 2 * n]).map(KeySpaceId);
+        let locations: std::collections::BTreeSet<_> = spaces.map(location_of).collect();
+        assert_eq!(locations.len(), 6 * 3);
     }
 }

@@ -8,7 +8,7 @@
 use crate::format::address::{Address, Candidates};
 use crate::hashed_key::hash_in_lane;
 use crate::key_space::TableId;
-use crate::lane::places;
+use crate::lane::locations;
 use smallvec::SmallVec;
 
 /// The tables of all key spaces, for the hashes of a lane.
@@ -69,7 +69,7 @@ impl Table {
 
     #[inline]
     fn home(&self, hash: u32) -> usize {
-        places::home(hash, self.buckets)
+        locations::home(hash, self.buckets)
     }
 
     /// The first slot at or after the home of `hash` that is free or holds no smaller hash.

@@ -10,7 +10,7 @@ use crate::format::address::Address;
 use crate::format::record::{Header, InBatch, Kind, Sequence};
 use crate::hashed_key::hash_in_lane;
 use crate::key_space::{KeySpaceId, TableId};
-use crate::lane::places::{self, Place};
+use crate::lane::locations::{self, Location};
 use clock::UnixMillis;
 use std::mem::offset_of;
 
@@ -93,7 +93,7 @@ impl Known {
 /// Slots, with their addresses in a line of the cache.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-struct Set {
+pub(crate) struct Set {
     addresses: [u64; WAYS],
     headers: [Known; WAYS],
 }
@@ -138,7 +138,7 @@ impl Headers {
     /// Sets are in the order of hashes, in which keys are listed.
     #[inline]
     fn number(&self, hash: u64) -> usize {
-        places::home(hash_in_lane(hash), self.sets.len())
+        locations::home(hash_in_lane(hash), self.sets.len())
     }
 
     #[inline]
@@ -147,20 +147,20 @@ impl Headers {
     }
 
     /// Returns where the sets are, which stay there.
-    pub(crate) fn place(&self) -> Place {
-        let place = Place::default();
-        place.note(&self.sets, self.sets.len());
-        place
+    pub(crate) fn location(&self) -> Location<Set> {
+        let location = Location::default();
+        location.note(&self.sets, self.sets.len());
+        location
     }
 
-    /// Prefetches what is known of the records of keys with this hash. `place` is that of the
-    /// sets of their lane.
+    /// Prefetches what is known of the records of keys with this hash. `sets` is the location of
+    /// those of the key's lane.
     #[inline]
-    pub(crate) fn prefetch(place: &Place, hash: u64) {
-        if let Some(set) = place.home::<Set>(hash) {
+    pub(crate) fn prefetch(sets: &Location<Set>, hash: u64) {
+        if let Some(set) = sets.home(hash) {
             let header = offset_of!(Set, headers) + way(hash) * size_of::<Known>();
-            places::prefetch(set.wrapping_add(offset_of!(Set, addresses)));
-            places::prefetch(set.wrapping_add(header));
+            locations::prefetch(set.wrapping_add(offset_of!(Set, addresses)));
+            locations::prefetch(set.wrapping_add(header));
         }
     }
 
@@ -241,13 +241,13 @@ mod tests {
     #[test]
     fn what_is_prefetched_is_the_set_of_the_hash() {
         let headers = Headers::new(16 << 10);
-        let place = headers.place();
+        let location = headers.location();
         for n in 0..100 {
             let hash = base::mix(n);
             let set = headers.set(hash).map(|set| std::ptr::from_ref(set).addr());
-            assert_eq!(place.home::<Set>(hash), set);
+            assert_eq!(location.home(hash), set);
         }
-        assert_eq!(Headers::new(0).place().home::<Set>(0), None);
+        assert_eq!(Headers::new(0).location().home(0), None);
     }
 
     /// Few sets, so that records drive each other out. An address has another key now and then.

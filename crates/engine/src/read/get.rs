@@ -15,42 +15,20 @@ use crate::sabotage::Sabotage;
 use crate::store::Store;
 use crate::write::condition::Version;
 use crate::write::pending::durable;
-use base::{Buf, Key, Lent};
+use base::{Buf, Key, ValueRef};
 use clock::{Class, UnixMillis};
 use media::{Page, PageId, Span};
 use std::sync::Arc;
 
 /// A value, its date of expiry and its version.
 #[derive(Clone, Debug)]
-pub struct Retrieved<V = Buf> {
+pub struct Retrieved {
     /// The value.
-    pub value: V,
+    pub value: Buf,
     /// When the key ceases to exist.
     pub expires: Option<UnixMillis>,
     /// The version that [`Condition::Unchanged`](crate::Condition::Unchanged) compares.
     pub version: Version,
-}
-
-impl<V> Retrieved<V> {
-    /// Makes what is known of the value of a record.
-    #[inline]
-    const fn new(value: V, header: &Header<'_>) -> Self {
-        Self { value, expires: header.expires, version: Version::of(header.sequence) }
-    }
-}
-
-impl Retrieved {
-    /// Makes a value that was lent one of its own: see [`Lent::into_buf`].
-    #[inline]
-    pub fn of(lent: Retrieved<Lent<'_>>) -> Self {
-        let Retrieved { value, expires, version } = lent;
-        Self { value: value.into_buf(), expires, version }
-    }
-
-    fn lend(self) -> Retrieved<Lent<'static>> {
-        let Self { value, expires, version } = self;
-        Retrieved { value: Lent::Whole(value), expires, version }
-    }
 }
 
 /// The length, date of expiry and version of a key's value, from its record's header.
@@ -66,6 +44,15 @@ pub struct KeyFacts {
 
 /// The state of a key, as a record has it.
 type Content = Look<Retrieved>;
+
+/// When a key ceases to exist, and its version.
+type Facts = (Option<UnixMillis>, Version);
+
+/// Returns what the header of a value says of its key.
+#[inline]
+const fn facts(header: &Header<'_>) -> Facts {
+    (header.expires, Version::of(header.sequence))
+}
 
 /// Returns what a record with this header says of `key`; an error when its value is lost.
 #[inline]
@@ -116,10 +103,13 @@ impl Store {
         key: HashedKey<'_>,
     ) -> Result<Retrieved, Error> {
         let now = |lane: &mut Lane, state: &mut LateWhole<'_>, address| {
-            let mut found = None;
-            let mut take = |lent: Retrieved<Lent<'_>>| found = Some(Retrieved::of(lent));
+            let mut taken = None;
+            let mut take = |value: ValueRef<'_>| taken = Some(value.into_buf());
             let content = self.content_now(lane, state, table, key, address, &mut take)?;
-            Some(content.map(|()| found.expect("a value that is there was lent")))
+            Some(content.map(|(expires, version)| {
+                let value = taken.expect("`take` is called with a value that is found");
+                Retrieved { value, expires, version }
+            }))
         };
         let read = async |visit: &mut Visit<'_>| match self.content(visit, table, key).await {
             Err(Error::Unrecovered) if Sabotage::LostIsAbsent.is_on() => Ok(Look::Absent),
@@ -128,15 +118,16 @@ impl Store {
         self.look_up(table, key, now, read).await?.ok_or(Error::KeyNotFound)
     }
 
-    /// Calls `take` with the value of `key`, or returns `None` if that needs a wait: see
-    /// [`Self::retrieve`]. `take` is called under the lock of the key's lane, so it must not use
-    /// the store.
+    /// Calls `take` once with the value of `key`. Returns [`Error::KeyNotFound`] if the key does
+    /// not exist, and `None` if a wait is needed: see [`Self::retrieve`].
+    ///
+    /// `take` is called with locks of the store held: it must be short, and take none.
     #[inline]
     pub fn begin_get<'a>(
         &self,
         space: KeySpaceId,
         key: impl Into<HashedKey<'a>>,
-        mut take: impl FnMut(Retrieved<Lent<'_>>),
+        mut take: impl FnMut(ValueRef<'_>),
     ) -> Option<Result<(), Error>> {
         let key = key.into();
         let table = match self.table(space) {
@@ -147,13 +138,13 @@ impl Store {
         let lane = lanes.of(key.hash);
         let candidates = self.index.lookup(lane, table, key).at_once()?;
         let mut state = self.log.late_whole();
-        let mut take = |found: Retrieved<Lent<'_>>| {
-            self.counters.count_retrieved_bytes(found.value.len());
-            take(found);
+        let mut take = |value: ValueRef<'_>| {
+            self.counters.count_retrieved_bytes(value.len());
+            take(value);
         };
         let look = |address| self.content_now(lane, &mut state, table, key, address, &mut take);
         match first_known(&candidates, look) {
-            Known::Is(Some(())) => Some(Ok(())),
+            Known::Is(Some(_)) => Some(Ok(())),
             Known::Is(None) => Some(Err(Error::KeyNotFound)),
             Known::From(_) => None,
         }
@@ -288,8 +279,8 @@ impl Store {
     }
 
     /// Returns what the record at `address` says of `key`, if it has landed and all of it is in
-    /// memory, and calls `take` with the value. The index leads to the record as long as the lane
-    /// is locked, so its extent is not reset.
+    /// memory. If the key exists, `take` is called with the value. The index leads to the record as
+    /// long as the lane is locked, so its extent is not reset.
     fn content_now(
         &self,
         lane: &mut Lane,
@@ -297,8 +288,8 @@ impl Store {
         table: TableId,
         key: HashedKey<'_>,
         address: Address,
-        take: &mut dyn FnMut(Retrieved<Lent<'_>>),
-    ) -> Option<Look<()>> {
+        take: &mut dyn FnMut(ValueRef<'_>),
+    ) -> Option<Look<Facts>> {
         let at = self.log.page_id(address);
         if !self.log.settled.has(at) {
             let state = state.get();
@@ -309,7 +300,10 @@ impl Store {
         if let Some(values) = &mut lane.values
             && let Some(cached) = values.get(table, key, address)
         {
-            return Some(known_content(cached).map(|found| take(found.lend())));
+            return Some(known_content(cached).map(|found| {
+                take(ValueRef::Owned(found.value));
+                (found.expires, found.version)
+            }));
         }
         let (memory, layout) = (self.log.media.as_memory()?, &self.log.layout);
         self.counters.count_retrieve_read();
@@ -321,9 +315,11 @@ impl Store {
                 Look::Absent => Some(Look::Absent),
                 // `None` where the value continues on the next page.
                 Look::Is(()) => {
-                    let value = page.lend(start, header.value_len)?;
-                    let is_whole = self.is_whole(&value, &header);
-                    is_whole.then(|| take(Retrieved::new(value, &header))).map(Look::Is)
+                    let value = page.value_at(start, header.value_len)?;
+                    self.is_whole(&value, &header).then(|| {
+                        take(value);
+                        Look::Is(facts(&header))
+                    })
                 }
             }
         })
@@ -336,8 +332,8 @@ impl Store {
         state: &Whole<'_>,
         key: &Key,
         address: Address,
-        take: &mut dyn FnMut(Retrieved<Lent<'_>>),
-    ) -> Option<Look<()>> {
+        take: &mut dyn FnMut(ValueRef<'_>),
+    ) -> Option<Look<Facts>> {
         if self.config.ack == Ack::Program {
             return None;
         }
@@ -347,9 +343,11 @@ impl Store {
             Look::OtherKey => Some(Look::OtherKey),
             Look::Absent => Some(Look::Absent),
             Look::Is(()) => {
-                let (value, header) = (Lent::Whole(part), header.borrowed());
-                let is_whole = self.is_whole(&value, &header);
-                is_whole.then(|| take(Retrieved::new(value, &header))).map(Look::Is)
+                let (value, header) = (ValueRef::Owned(part), header.borrowed());
+                self.is_whole(&value, &header).then(|| {
+                    take(value);
+                    Look::Is(facts(&header))
+                })
             }
         }
     }
@@ -493,16 +491,17 @@ impl Store {
         let rest = header.value_len - first.len();
         let value =
             if rest == 0 { first } else { Box::pin(self.joined(page, first, rest)).await? };
-        let value = Lent::Whole(value);
+        let value = ValueRef::Owned(value);
         if !self.is_whole(&value, header) {
             return Err(Error::Unrecovered);
         }
-        Ok(Retrieved::new(value.into_buf(), header))
+        let (expires, version) = facts(header);
+        Ok(Retrieved { value: value.into_buf(), expires, version })
     }
 
     /// Returns whether all of the value of the record with this header is there as it was stored.
     #[inline]
-    fn is_whole(&self, value: &Lent<'_>, header: &Header<'_>) -> bool {
+    fn is_whole(&self, value: &ValueRef<'_>, header: &Header<'_>) -> bool {
         let crc = if self.log.has_crc(value.len()) { value.crc32c() } else { 0 };
         (value.len(), crc) == (header.value_len, header.value_crc)
     }

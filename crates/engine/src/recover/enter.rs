@@ -76,11 +76,11 @@ impl Store {
             {
                 let keys = piece.iter().map(|record| HashedKey::new(&record.header.key));
                 let keys: SmallVec<[HashedKey<'_>; PIECE]> = keys.collect();
-                let mut lanes = self.lanes.lock_range(share.lanes());
-                let mut writing = self.log.writing();
                 for (record, key) in piece.iter().zip(&keys) {
                     self.expect_write_in(record.header.table, *key);
                 }
+                let mut lanes = self.lanes.lock_range(share.lanes());
+                let mut writing = self.log.writing();
                 for (record, key) in piece.iter().zip(keys) {
                     let lane = lanes.of(key.hash);
                     let known = self.known_now(lane, record, key);

@@ -485,13 +485,13 @@ impl Run {
     async fn get(&mut self, store: &Arc<Store>) {
         let (space, key) = self.target();
         let mut taken = None;
-        let now = store.begin_get(KeySpaceId(space), &key, |it| taken = Some(it.value.into_buf()));
+        let now = store.begin_get(KeySpaceId(space), &key, |value| taken = Some(value.into_buf()));
         let got = store.get(KeySpaceId(space), &key).await;
         let keys = self.model.spaces.get(&space).ok_or(Error::NoKeySpace);
         let expected = keys.and_then(|keys| there(keys, &key).ok_or(Error::KeyNotFound));
         assert_eq!(got.map(|value| content(&value)), expected, "getting {key:?}");
         if let Some(now) = now {
-            let got = now.map(|()| content(&taken.expect("it was lent")));
+            let got = now.map(|()| content(&taken.expect("it has a value")));
             assert_eq!(got, expected, "{key:?} without waiting");
             self.tally.immediate_gets += 1;
         }

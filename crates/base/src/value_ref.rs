@@ -1,26 +1,24 @@
 use crate::Buf;
-use crate::checksum::crc32c;
 use std::sync::Arc;
 
-/// A value that another has, as on a page in memory: to read its bytes takes no reference
-/// to them.
+/// A value: borrowed bytes of a page in memory, or a [`Buf`].
 #[derive(Debug)]
-pub enum Lent<'a> {
-    /// A part of some memory.
-    Part(Part<'a>),
-    /// A value that was taken from where it is.
-    Whole(Buf),
+pub enum ValueRef<'a> {
+    /// Bytes that lie in memory with others.
+    Borrowed(Slice<'a>),
+    /// A reference of its own.
+    Owned(Buf),
 }
 
-/// A part of some memory.
+/// Some bytes of a shared allocation, borrowed.
 #[derive(Clone, Copy, Debug)]
-pub struct Part<'a> {
+pub struct Slice<'a> {
     memory: &'a Arc<[u8]>,
     start: usize,
     len: u32,
 }
 
-impl<'a> Part<'a> {
+impl<'a> Slice<'a> {
     /// The `len` bytes of `memory` from `start` on; `None` if it is shorter.
     #[inline]
     pub fn new(memory: &'a Arc<[u8]>, start: usize, len: u32) -> Option<Self> {
@@ -33,39 +31,39 @@ impl<'a> Part<'a> {
         &self.memory[self.start..][..self.len as usize]
     }
 
-    /// Returns the part as a value of its own. Without a copy, if it lies within the first 64 KiB
-    /// of the memory.
+    /// Makes a reference of its own. Copies the bytes if they begin or end more than 64 KiB from
+    /// the beginning of the allocation.
     #[inline]
     pub fn to_buf(self) -> Buf {
         Buf::part_of(self.memory, self.start..self.start + self.len as usize)
     }
 }
 
-impl Lent<'_> {
+impl ValueRef<'_> {
     /// Length in bytes.
     #[inline]
     #[expect(clippy::len_without_is_empty, reason = "an empty value is as good as any other")]
     pub const fn len(&self) -> u32 {
         match self {
-            Self::Part(part) => part.len,
-            Self::Whole(value) => value.len(),
+            Self::Borrowed(slice) => slice.len,
+            Self::Owned(value) => value.len(),
         }
     }
 
     /// CRC-32C of the bytes; of a phantom see [`Buf::crc32c`].
     pub fn crc32c(&self) -> u32 {
         match self {
-            Self::Part(part) => crc32c(part.bytes()),
-            Self::Whole(value) => value.crc32c(),
+            Self::Borrowed(slice) => crate::checksum::crc32c(slice.bytes()),
+            Self::Owned(value) => value.crc32c(),
         }
     }
 
-    /// Returns the value: see [`Part::to_buf`].
+    /// Returns the value: see [`Slice::to_buf`].
     #[inline]
     pub fn into_buf(self) -> Buf {
         match self {
-            Self::Part(part) => part.to_buf(),
-            Self::Whole(value) => value,
+            Self::Borrowed(slice) => slice.to_buf(),
+            Self::Owned(value) => value,
         }
     }
 }
