@@ -15,7 +15,7 @@ mod writer;
 pub use budget::Budget;
 pub use config::Config;
 pub use ended::Ended;
-pub use limits::{COMMANDS_MAX, H2C_DATA_MAX, LARGE, TIMEOUT};
+pub use limits::{COMMANDS_MAX, H2C_DATA_MAX, LARGE, TIMEOUT, UNANSWERED_MAX};
 
 use connection::Connection;
 use controller::Port;

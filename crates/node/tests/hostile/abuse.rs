@@ -48,14 +48,14 @@ pub(crate) fn never_reads(place: &Place) -> Vec<Peer> {
     vec![admin, io]
 }
 
-/// Asks for a short value as often as its queue has room for, and reads none.
+/// Asks for a short value three times as often as it may, and reads none.
 pub(crate) fn floods(place: &Place) -> Vec<Peer> {
     let [admin, mut io] = Peer::associate("floods", place, 1_024);
     set_socket_recv_buffer_size(&io.stream, DEAF_BYTES).unwrap();
     let retrieve = Command::retrieve(1, SHORT_KEY, SHORT);
     let one = |id| capsule_for(&retrieve, id, SHORT);
-    // A host with one more than that outstanding may be disconnected.
-    io.say(&(0..1_023).flat_map(one).collect::<Vec<_>>());
+    // What the server does not read stays in the sockets, which have room for that much.
+    io.say(&(0..3 * 1_024).flat_map(one).collect::<Vec<_>>());
     io.wait_for_word();
     io.is_deaf = true;
     vec![admin, io]

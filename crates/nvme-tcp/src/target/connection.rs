@@ -4,7 +4,7 @@ use super::config::Config;
 use super::deadline::Deadline;
 use super::ended::Ended;
 use super::fused::{Arrived, FusedCommands, Ready};
-use super::limits::{COMMANDS_MAX, GROUP_MAX, TIMEOUT};
+use super::limits::{COMMANDS_MAX, GROUP_MAX, TIMEOUT, UNANSWERED_MAX};
 use super::transfers::Transfers;
 use crate::framing::{Brought, Outbox};
 use crate::pdu::{C2hData, CapsuleResp, CommonHeader, R2t, Side};
@@ -41,6 +41,8 @@ pub(super) struct Connection<S> {
     pub(super) queue: RefCell<Option<Rc<dyn HostQueue>>>,
     /// Number of commands without a sent response.
     commands: Cell<usize>,
+    /// How many of them have no queued response either.
+    unanswered: Cell<usize>,
     course: Cell<Course>,
     deadline: Deadline,
     /// Whether a command has succeeded. On an unbound queue only a Connect succeeds.
@@ -96,6 +98,7 @@ impl<S: Stream> Connection<S> {
             }),
             queue: RefCell::default(),
             commands: Cell::new(0),
+            unanswered: Cell::new(0),
             course: Cell::new(Course::Open),
             deadline: Deadline::default(),
             is_connected: Cell::new(false),
@@ -204,13 +207,15 @@ impl<S: Stream> Connection<S> {
     #[inline]
     pub(super) fn take_command(&self) -> bool {
         let has_room = self.has_room();
-        self.commands.set(self.commands.get() + usize::from(has_room));
+        let taken = usize::from(has_room);
+        self.commands.set(self.commands.get() + taken);
+        self.unanswered.set(self.unanswered.get() + taken);
         has_room
     }
 
     #[inline]
     fn has_room(&self) -> bool {
-        self.commands.get() < COMMANDS_MAX
+        self.commands.get() < COMMANDS_MAX && self.unanswered.get() < UNANSWERED_MAX
     }
 
     /// Waits until [`Self::take_command`] may succeed, or the course has changed.
@@ -356,6 +361,7 @@ impl<S: Stream> Connection<S> {
         let entry = entry.with_queue(state.queue_head, 0);
         state.outbox.push(&CapsuleResp::new(entry));
         state.note_answer(command.command_id());
+        self.unanswered.set(self.unanswered.get() - 1);
         self.work.notify();
     }
 
@@ -441,6 +447,7 @@ impl<S: Stream> Responses for ConnectionHandle<S> {
             state.outbox.push(&CapsuleResp::new(entry));
         }
         state.note_answer(id);
+        self.0.unanswered.set(self.0.unanswered.get() - 1);
         self.0.work.notify();
     }
 

@@ -11,7 +11,11 @@ pub const TIMEOUT: Nanos = Nanos::from_secs(30);
 /// Commands on a connection at a time, from their arrival until the group of their response is
 /// sent: as many as a queue has entries, and a group. If a host sends more, the reader pauses until
 /// the first are done.
-pub const COMMANDS_MAX: usize = 1024 + GROUP_MAX;
+pub const COMMANDS_MAX: usize = UNANSWERED_MAX + GROUP_MAX;
+
+/// Commands of them without a response: no queue has more entries, and one that gets more commands
+/// ends.
+pub const UNANSWERED_MAX: usize = 1024;
 
 /// Responses of a group: the slots of their commands become free together.
 pub(super) const GROUP_MAX: usize = 16;

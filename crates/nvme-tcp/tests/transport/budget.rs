@@ -4,7 +4,7 @@ use base::{Buf, Nanos};
 use clock::Stage;
 use net::Stream;
 use nvme_tcp::pdu::{CapsuleCmd, Digests};
-use nvme_tcp::target::{Budget, COMMANDS_MAX, Ended};
+use nvme_tcp::target::{Budget, COMMANDS_MAX, Ended, UNANSWERED_MAX};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -115,7 +115,7 @@ fn a_host_that_sends_more_than_a_queue_holds_is_not_read() {
         host.flush().await;
         // It is not the host that is waited for, though a PDU of it is not read.
         clock::sleep(Nanos::from_secs(99), Stage::Queue).await;
-        assert_eq!(host.shelf.came.borrow().len(), COMMANDS_MAX);
+        assert_eq!(host.shelf.came.borrow().len(), UNANSWERED_MAX);
         assert_eq!(
             host.collect(usize::from(count), &BTreeMap::new()).await.done.len(),
             count.into()
