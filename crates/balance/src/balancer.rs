@@ -1,0 +1,178 @@
+use crate::groups::Groups;
+use crate::load::{Load, share};
+use crate::route::Route;
+use crate::settings::{Memory, Policy, Settings};
+
+/// Chooses the routes of all cores, window by window.
+#[derive(Clone, Debug)]
+pub struct Balancer {
+    policy: Policy,
+    settings: Settings,
+    routes: Vec<Route>,
+}
+
+impl Balancer {
+    /// A balancer of `cores`, which execute all their requests.
+    pub fn new(policy: Policy, settings: Settings, cores: usize) -> Self {
+        Self { policy, settings, routes: vec![Route::new(cores); cores] }
+    }
+
+    /// Returns the route of each core for the window after one with these `loads` of the cores.
+    ///
+    /// # Panics
+    /// If `loads` is not of as many cores as the balancer.
+    pub fn end_window(&mut self, loads: &[Load]) -> &[Route] {
+        assert_eq!(loads.len(), self.routes.len(), "each core has a load");
+        let window = self.settings.window;
+        let groups = Groups::of(loads.iter().map(|load| load.utilisation(window)).collect());
+        let is_unbalanced = self.policy != Policy::None && groups.are_unbalanced(&self.settings);
+        let given = if is_unbalanced { self.given(&groups) } else { vec![0.0; loads.len()] };
+        for (core, (given, load)) in given.into_iter().zip(loads).enumerate() {
+            self.lower(core, given > 0.0);
+            let movable = share(load.movable, window);
+            if given > 0.0 && movable > 0.0 {
+                self.raise(core, given / movable, &groups);
+            }
+        }
+        &self.routes
+    }
+
+    /// Returns the utilisation that each core gives away: the high group all it may, or a part of
+    /// that if the low group can take only as much.
+    fn given(&self, groups: &Groups) -> Vec<f64> {
+        let mut given: Vec<f64> =
+            (0..self.routes.len()).map(|core| self.offered(groups, core)).collect();
+        let taken = (groups.acceptable() / given.iter().sum::<f64>()).min(1.0);
+        given.iter_mut().for_each(|given| *given *= taken);
+        given
+    }
+
+    /// Returns the utilisation that `core` may give away: 0 unless it is in the high group.
+    fn offered(&self, groups: &Groups, core: usize) -> f64 {
+        let excess = groups.excess(core);
+        let movable = self.settings.movable * groups.utilisation(core);
+        match self.settings.memory {
+            _ if excess == 0.0 => 0.0,
+            Memory::Off => movable,
+            Memory::On { .. } => movable.min(excess),
+        }
+    }
+
+    /// Lowers what `core` diverts, before it diverts more if `gives`.
+    fn lower(&mut self, core: usize, gives: bool) {
+        match self.settings.memory {
+            Memory::Off => self.routes[core].lower_to(0.0),
+            Memory::On { release } if !gives => self.routes[core].lower_to(1.0 - release),
+            Memory::On { .. } => {}
+        }
+    }
+
+    fn raise(&mut self, core: usize, more: f64, groups: &Groups) {
+        let equal = self.policy == Policy::RoundRobin;
+        let weights = (0..self.routes.len()).map(|core| match groups.room(core) {
+            room if room > 0.0 && equal => 1.0,
+            room => room,
+        });
+        self.routes[core].raise(more, weights);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Nanos;
+
+    const WINDOW: Nanos = Nanos::from_millis(10);
+
+    /// Loads of cores by their utilisation in percent. The movable stages of a core's requests
+    /// take half a window.
+    fn loads(percent: &[u64]) -> Vec<Load> {
+        let of = |percent: &u64| Load {
+            busy: Nanos(WINDOW.0 / 100 * percent),
+            movable: Nanos(WINDOW.0 / 2),
+        };
+        percent.iter().map(of).collect()
+    }
+
+    fn balancer(policy: Policy, memory: Memory, cores: usize) -> Balancer {
+        let settings = Settings { window: WINDOW, memory, ..Settings::default() };
+        Balancer::new(policy, settings, cores)
+    }
+
+    /// Returns the shares of each core's route.
+    fn shares(routes: &[Route]) -> Vec<Vec<f64>> {
+        let of = |route| (0..routes.len()).map(|to| Route::share(route, to)).collect();
+        routes.iter().map(of).collect()
+    }
+
+    fn assert_near(found: &[Vec<f64>], expected: &[[f64; 3]]) {
+        let near = |(one, other): (&Vec<f64>, &[f64; 3])| {
+            one.iter().zip(other).all(|(one, other)| (one - other).abs() < 1e-12)
+        };
+        assert!(found.iter().zip(expected).all(near), "{found:?} is not {expected:?}");
+    }
+
+    /// The example of the slides: utilisations of 0.1, 0.8 and 0.3 have the mean 0.4. The second
+    /// core gives away 20 % of 0.8, which is 0.16, and the others can take 0.3 + 0.1 = 0.4. Its
+    /// movable stages take 0.5, so it diverts 0.16 / 0.5 = 0.32 of its requests.
+    #[test]
+    fn the_example_of_the_slides_is_divided_equally_or_3_to_1() {
+        let groups = Groups::of(vec![0.1, 0.8, 0.3]);
+        assert!((groups.acceptable() - 0.4).abs() < 1e-12);
+        for memory in [Memory::Off, Memory::On { release: 0.05 }] {
+            let mut equal = balancer(Policy::RoundRobin, memory, 3);
+            let routes = shares(equal.end_window(&loads(&[10, 80, 30])));
+            assert_near(&routes, &[[0.0; 3], [0.16, 0.0, 0.16], [0.0; 3]]);
+            let mut proportional = balancer(Policy::ProportionalShare, memory, 3);
+            let routes = shares(proportional.end_window(&loads(&[10, 80, 30])));
+            assert_near(&routes, &[[0.0; 3], [0.24, 0.0, 0.08], [0.0; 3]]);
+        }
+    }
+
+    #[test]
+    fn nothing_is_diverted_below_either_bound() {
+        for policy in [Policy::None, Policy::RoundRobin, Policy::ProportionalShare] {
+            let mut balancer = balancer(policy, Memory::Off, 3);
+            for percent in [[40, 10, 10], [90, 80, 85], [0, 0, 0]] {
+                let routes = balancer.end_window(&loads(&percent));
+                assert!(routes.iter().all(|route| route.diverted() == 0.0), "{percent:?}");
+            }
+            let routes = balancer.end_window(&loads(&[90, 79, 85]));
+            let is_diverted = routes.iter().any(|route| route.diverted() > 0.0);
+            assert_eq!(is_diverted, policy != Policy::None);
+        }
+    }
+
+    #[test]
+    fn the_low_group_takes_no_more_than_it_lacks_to_the_mean() {
+        // The mean is 0.88, and the third core can take 0.18. The others offer 0.2 of 0.97 each.
+        let mut balancer = balancer(Policy::ProportionalShare, Memory::Off, 3);
+        let routes = shares(balancer.end_window(&loads(&[97, 97, 70])));
+        assert_near(&routes, &[[0.0, 0.0, 0.18], [0.0, 0.0, 0.18], [0.0; 3]]);
+    }
+
+    #[test]
+    fn without_memory_each_window_starts_anew() {
+        let mut balancer = balancer(Policy::ProportionalShare, Memory::Off, 3);
+        for _ in 0..3 {
+            let routes = shares(balancer.end_window(&loads(&[10, 80, 30])));
+            assert_near(&routes[1..2], &[[0.24, 0.0, 0.08]]);
+        }
+        assert_eq!(balancer.end_window(&loads(&[40, 40, 40]))[1].diverted(), 0.0);
+    }
+
+    #[test]
+    fn with_memory_a_share_rises_while_the_core_is_above_the_mean_and_then_falls() {
+        let mut balancer = balancer(Policy::ProportionalShare, Memory::On { release: 0.05 }, 3);
+        balancer.end_window(&loads(&[10, 80, 30]));
+        // The mean is 0.4 again. The core gives away 20 % of 0.6, all to the one below the mean.
+        let routes = shares(balancer.end_window(&loads(&[10, 60, 50])));
+        assert_near(&routes[1..2], &[[0.24 + 0.24, 0.0, 0.08]]);
+        // It has 0.02 above the mean, less than 20 % of 0.42.
+        let routes = shares(balancer.end_window(&loads(&[30, 42, 48])));
+        let more = 0.02 / 0.5;
+        assert_near(&routes[1..2], &[[0.48 + more, 0.0, 0.08]]);
+        let routes = shares(balancer.end_window(&loads(&[40, 40, 40])));
+        assert_near(&routes[1..2], &[[0.95 * (0.48 + more), 0.0, 0.95 * 0.08]]);
+    }
+}

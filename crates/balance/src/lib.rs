@@ -1,0 +1,37 @@
+//! Decides on which core the stages of a request run: the balancers of OctoKV (MASCOTS'23).
+//!
+//! A core receives the requests of its connections and sends their replies. The key-value store
+//! and the submission to the drive may run on any core: they are the *movable* stages. A core
+//! *diverts* a request if another core runs them.
+//!
+//! # How it works
+//! 1. For each window, the caller measures the [`Load`] of each core.
+//! 2. [`Balancer::end_window`] sorts the cores into [`Groups`] by their utilisation. If some core
+//!    is overloaded and the cores differ enough, it changes the [`Route`]s of the cores above the
+//!    mean.
+//! 3. A [`Router`] has the route of one core. For each request that the core receives,
+//!    [`Router::next`] returns the core for the movable stages.
+//!
+//! | to follow | read, in this order |
+//! |---|---|
+//! | one window | `load`, `settings`, `groups`, `balancer` |
+//! | one request | `route` |
+//!
+//! # Guarantees
+//! - Equal loads give equal routes: there is no clock and no randomness here.
+//! - Over any number of requests, a core diverts its share of them, exact to one request.
+//!
+//! # Not here
+//! The clock that ends a window, and the transfer of a request to another core.
+
+mod balancer;
+mod groups;
+mod load;
+mod route;
+mod settings;
+
+pub use balancer::Balancer;
+pub use groups::Groups;
+pub use load::Load;
+pub use route::{Route, Router};
+pub use settings::{Memory, Policy, Settings};

@@ -1,0 +1,55 @@
+use base::Nanos;
+
+/// How the diverted utilisation is divided among the cores below the mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// Each core executes all stages of its requests.
+    None,
+    /// Equal parts: `RR` of OctoKV.
+    RoundRobin,
+    /// In proportion to what each core lacks to the mean: `PS` of OctoKV.
+    ProportionalShare,
+}
+
+/// The bounds and shares of a balancer. Shares are parts of 1.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// `T_OL`: a core with a higher utilisation is overloaded. 0.4 in the slides of OctoKV.
+    pub overload: f64,
+    /// `T_LB`: the cores are unbalanced if the highest and the lowest utilisation differ by more.
+    /// 0.1 in an example of the slides.
+    pub spread: f64,
+    /// The share of its utilisation that a core above the mean gives away in a window. 0.2 in the
+    /// slides.
+    pub movable: f64,
+    /// The length of a window. The slides do not state it.
+    pub window: Nanos,
+    /// Whether a core keeps what it diverted in the window before, and how much of it.
+    pub memory: Memory,
+}
+
+/// What a core diverts at the start of a window. The slides do not say it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Memory {
+    /// Nothing: a core gives away its share anew in each window.
+    Off,
+    /// What it diverted in the window before. A window in which the core is not above the mean, or
+    /// nothing is to be balanced, lowers this by the share `release`. A core gives away at most
+    /// what it has above the mean.
+    On {
+        /// The share.
+        release: f64,
+    },
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            overload: 0.4,
+            spread: 0.1,
+            movable: 0.2,
+            window: Nanos::from_millis(10),
+            memory: Memory::On { release: 0.05 },
+        }
+    }
+}
