@@ -46,6 +46,7 @@ impl Completion {
 }
 
 /// The result of an executed command, before its completion is posted.
+#[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) status: Status,
     pub(crate) result: u64,

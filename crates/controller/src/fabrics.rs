@@ -32,6 +32,7 @@ mod census;
 mod connect;
 mod count;
 mod discovery;
+mod diverted;
 mod error_log;
 mod fabric_queue;
 mod held;
@@ -43,6 +44,7 @@ mod keep_alive;
 #[cfg(loom)]
 mod loom_tests;
 mod pair;
+mod placement;
 mod port;
 mod property;
 mod queue_link;
@@ -58,10 +60,12 @@ mod workers;
 
 pub(crate) use association::{Association, Service};
 pub use census::{AssociationCensus, QueueCensus};
+pub use diverted::DivertedQueue;
 pub(crate) use error_log::ERRORS_KEPT;
 pub use fabric_queue::FabricQueue;
 pub(crate) use keep_alive::GRANULARITY as KEEP_ALIVE_GRANULARITY;
 pub(crate) use pair::Pair;
+pub use placement::{Answer, DivertedCommand, DivertedOutcome, Placement};
 pub use port::{Entrance, Subsystems};
 pub(crate) use property::VERSION;
 pub(crate) use queue_link::{Abort, QueueLink};

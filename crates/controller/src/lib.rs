@@ -83,8 +83,9 @@ pub use completions::Completions;
 pub use controller::{Config, Controller};
 pub use emulation::Emulation;
 pub use fabrics::{
-    AssociationCensus, Entrance, FabricQueue, FlashFigures, Limits, QueueCensus, Rules, Subsystem,
-    SubsystemConfig, Subsystems, TransportAddress, Work,
+    Answer, AssociationCensus, DivertedCommand, DivertedOutcome, DivertedQueue, Entrance,
+    FabricQueue, FlashFigures, Limits, Placement, QueueCensus, Rules, Subsystem, SubsystemConfig,
+    Subsystems, TransportAddress, Work,
 };
 pub use firmware::FirmwareCosts;
 pub use fused_order::{FusedOrder, Ordered};

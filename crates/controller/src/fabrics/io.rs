@@ -42,8 +42,16 @@ impl Pair {
         let io_context = self.io_context().expect("a queue that holds commands executes them");
         let store = store_of(&namespace);
         let mut work = Work::default();
+        let placement = self.placement.as_deref().map(|it| (it, clock::host_now()));
         for HeldCommand { head, room, quick } in &mut held.commands {
             let begun = quick.begun(*room);
+            if let Some((placement, _)) = placement
+                && let Some(to) = placement.choose()
+            {
+                let command = (*head, begun, quick.take());
+                self.divert(io_context, (placement, to), &namespace, command);
+                continue;
+            }
             let tried = quick.attempt(store);
             let take_slot = || self.take_slot(*head).expect("the queue had room for the command");
             match tried {
@@ -65,6 +73,9 @@ impl Pair {
         }
         held.commands.clear();
         io_context.count(&work);
+        if let Some((placement, began)) = placement {
+            placement.executed(clock::host_now() - began);
+        }
     }
 
     /// Passes a job to an idle or a new task.

@@ -4,6 +4,7 @@ use crate::completion::Outcome;
 use crate::fabrics::association::Association;
 use crate::fabrics::held::Held;
 use crate::fabrics::io_context::IoContext;
+use crate::fabrics::placement::Placement;
 use crate::fabrics::queue_link::{QueueLink, Request};
 use crate::fabrics::slots::{CommandHead, Slots, Ticket};
 use crate::fabrics::workers::Workers;
@@ -60,6 +61,8 @@ pub(crate) struct Pair {
     pub(crate) held: RefCell<Held>,
     pub(crate) workers: Workers,
     pub(crate) commits: CommitQueue<(Ticket, Begun)>,
+    /// `None`: this reactor executes all commands.
+    pub(crate) placement: Option<Rc<dyn Placement>>,
     /// Counts the queue until its last command has ended.
     _user: User,
 }
@@ -70,6 +73,7 @@ impl Pair {
         responses: Rc<dyn Responses>,
         connection: Option<u64>,
         user: User,
+        placement: Option<Rc<dyn Placement>>,
     ) -> Rc<Self> {
         let link = QueueLink::new(connection);
         Rc::new(Self {
@@ -81,6 +85,7 @@ impl Pair {
             held: RefCell::default(),
             workers: Workers::default(),
             commits: CommitQueue::default(),
+            placement,
             _user: user,
         })
     }

@@ -2,6 +2,7 @@ use crate::controller::Controller;
 use crate::fabrics::association::{Association, Associations, Service};
 use crate::fabrics::discovery::{discovery_entries, discovery_log};
 use crate::fabrics::pair::Pair;
+use crate::fabrics::placement::Placement;
 use crate::fabrics::rules::Rules;
 use crate::fabrics::subsystem::Subsystem;
 use crate::fabrics::transport_address::TransportAddress;
@@ -151,13 +152,14 @@ impl fmt::Debug for Subsystems {
 }
 
 /// An address at which hosts connect to all [`Subsystems`].
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Entrance {
     subsystems: Arc<Subsystems>,
     address: Arc<TransportAddress>,
     connection: Option<u64>,
     reactor: u32,
     users: Users,
+    placement: Option<Rc<dyn Placement>>,
 }
 
 impl Entrance {
@@ -165,7 +167,7 @@ impl Entrance {
     /// server with several addresses creates an entrance for each.
     pub fn new(subsystems: Arc<Subsystems>, address: TransportAddress) -> Self {
         let (address, users) = (Arc::new(address), Users::default());
-        Self { subsystems, address, connection: None, reactor: 0, users }
+        Self { subsystems, address, connection: None, reactor: 0, users, placement: None }
     }
 
     /// Sets the connection number, which [`Census`] reports for the connection's queue.
@@ -183,13 +185,20 @@ impl Entrance {
         Self { reactor: number, users, ..self }
     }
 
+    /// Has `placement` choose the reactors that execute the commands of its queues, if they may
+    /// move. Without one this reactor executes all.
+    #[must_use]
+    pub fn placed_by(self, placement: Option<Rc<dyn Placement>>) -> Self {
+        Self { placement, ..self }
+    }
+
     pub(crate) fn reactor(&self) -> u32 {
         self.reactor
     }
 
     /// Creates an unbound queue.
     pub(crate) fn pair(&self, responses: Rc<dyn Responses>) -> Rc<Pair> {
-        Pair::new(responses, self.connection, self.users.add())
+        Pair::new(responses, self.connection, self.users.add(), self.placement.clone())
     }
 
     pub(crate) fn subsystems(&self) -> &Arc<Subsystems> {
@@ -198,5 +207,11 @@ impl Entrance {
 
     pub(crate) fn address(&self) -> &Arc<TransportAddress> {
         &self.address
+    }
+}
+
+impl fmt::Debug for Entrance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entrance").field("address", &self.address).finish_non_exhaustive()
     }
 }

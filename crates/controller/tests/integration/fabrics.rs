@@ -6,6 +6,7 @@ mod at_once;
 mod census;
 mod connect;
 mod discovery;
+mod diverted;
 mod events;
 mod features;
 mod fused;

@@ -5,8 +5,8 @@ use base::{Buf, Nanos};
 use clock::{CodeCosts, Cores, Gate, Group, Rank, Stage, TaskId, Users};
 use controller::{
     Capsule, Config, Controller, Emulation, Entrance, FirmwareCosts, FlashFigures, HostQueue,
-    LinkTiming, Namespace, Port, Response, Responses, Subsystem, SubsystemConfig, Subsystems,
-    TransportAddress,
+    LinkTiming, Namespace, Placement, Port, Response, Responses, Subsystem, SubsystemConfig,
+    Subsystems, TransportAddress,
 };
 use engine::{Ack, HashIndex, IndexConfig, KeySpaceId, Store};
 use ftl::{Zones, ZonesConfig};
@@ -137,6 +137,12 @@ impl World {
     /// The same device as the reactor with this number has it.
     pub(crate) fn in_reactor(&self, number: u32, users: Users) -> Self {
         let entrance = self.entrance.clone().in_reactor(number, users);
+        Self { entrance, ..self.clone() }
+    }
+
+    /// The same device, whose queues have `placement` choose where commands are executed.
+    pub(crate) fn placed_by(&self, placement: Rc<dyn Placement>) -> Self {
+        let entrance = self.entrance.clone().placed_by(Some(placement));
         Self { entrance, ..self.clone() }
     }
 
@@ -297,6 +303,11 @@ impl Line {
         };
         self.send_capsule(command.with_command_id(id), data);
         id
+    }
+
+    /// The id of the next command.
+    pub(crate) fn next_id(&self) -> u16 {
+        self.next_id.get()
     }
 
     /// Sends a Store of `value`, which the queue may hold.
