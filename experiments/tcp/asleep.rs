@@ -1,9 +1,9 @@
 //! The first reply of a target that sleeps, beside an echo that blocks in the kernel.
 
-use crate::echo::{self, Values, Wait};
-use crate::exchange::{Exchange, Kind};
-use crate::load::{Grants, Load};
-use crate::target::{Kept, Target};
+use experiments::loopback::echo::{self, Values, Wait};
+use experiments::loopback::exchange::{Exchange, Kind};
+use experiments::loopback::load::{Grants, Load};
+use experiments::loopback::target::{Kept, Target};
 use experiments::median;
 use std::net::TcpStream;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! What a target with connections on which nothing happens takes of a core.
 
-use crate::exchange::Kind;
-use crate::target::{Kept, Target};
+use experiments::loopback::exchange::Kind;
+use experiments::loopback::target::{Kept, Target};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 

@@ -5,23 +5,18 @@
 //! two cores. `NAME` selects lines by a part of their names: `store`, or `4 KiB QD 32`.
 
 mod asleep;
-mod connect;
-mod core;
-mod echo;
-mod exchange;
 mod idle;
-mod load;
 mod peers;
-mod target;
 
-use crate::echo::{Values, Wait};
-use crate::exchange::{Exchange, Kind};
-use crate::load::{BLOCKS, Grants, KEYS, Load};
-use crate::target::{Kept, Target};
+use experiments::loopback::core;
+use experiments::loopback::echo::{self, Values, Wait};
+use experiments::loopback::exchange::{Exchange, Kind};
+use experiments::loopback::load::{BLOCKS, Grants, KEYS, Load};
+use experiments::loopback::target::{Kept, Target};
 use experiments::median;
 use std::net::TcpStream;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const ROUNDS: usize = 5;
 
@@ -188,13 +183,7 @@ fn rate(load: &mut Load, exchange: Exchange) -> f64 {
 fn rate_and_count(load: &mut Load, exchange: Exchange) -> (f64, usize) {
     load.set_keys(keys(exchange) as u64);
     // Warms caches and windows first, and counts the exchanges in a window.
-    let (mut count, start) = (0, Instant::now());
-    let mut step = 64;
-    while start.elapsed() < WINDOW / 4 {
-        load.run(exchange, step);
-        count += step;
-        step = (2 * step).min(4_096);
-    }
+    let count = load.run_for(exchange, WINDOW / 4);
     let operations = (count * 4).max(64);
     (operations as f64 / load.run(exchange, operations), count + operations)
 }

@@ -1,10 +1,10 @@
 //! What peers that mean harm cost a host: its rate with them as a share of its rate without.
 
-use crate::connect::connect;
-use crate::core;
-use crate::exchange::{CAPSULE, CAPSULE_BYTES, Exchange, Kind, header};
-use crate::load::{BLOCKS, Grants, Load};
-use crate::target::{Kept, NQN, Target};
+use experiments::loopback::connect::connect;
+use experiments::loopback::core;
+use experiments::loopback::exchange::{CAPSULE, CAPSULE_BYTES, Exchange, Kind, header};
+use experiments::loopback::load::{BLOCKS, Grants, Load};
+use experiments::loopback::target::{Kept, NQN, Target};
 use experiments::median;
 use spec::{Command, DataPointer};
 use std::io::{ErrorKind, Read, Write};

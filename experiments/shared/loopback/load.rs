@@ -1,33 +1,35 @@
 //! The client, the same for the echo and for targets: plain system calls, spinning, a fixed number
 //! of commands outstanding.
 
-use crate::echo::write_all;
-use crate::exchange::{
+use crate::loopback::exchange::{
     C2H_DATA, C2H_SUCCESS, CAPSULE, CAPSULE_BYTES, Exchange, H2C_DATA, HEADER_BYTES,
     IN_CAPSULE_MAX, Kind, R2T, RESPONSE, header,
 };
+use crate::loopback::send::write_all;
 use std::io::{ErrorKind, IoSlice, Read};
 use std::net::TcpStream;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Keys that are stored first, and drawn in turn.
-pub(crate) const KEYS: u64 = 4_096;
+pub const KEYS: u64 = 4_096;
 
 /// Blocks that are read and written at random: 128 MiB.
-pub(crate) const BLOCKS: u64 = 32_768;
+pub const BLOCKS: u64 = 32_768;
 
 /// Whether large values wait for an R2T of the other side; an echo needs none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Grants {
+pub enum Grants {
+    /// They do.
     Awaited {
         /// The most bytes of a PDU with data that the target takes.
         data_max: usize,
     },
+    /// They do not.
     None,
 }
 
 /// A connection under load.
-pub(crate) struct Load {
+pub struct Load {
     stream: TcpStream,
     grants: Grants,
     buffer: Vec<u8>,
@@ -44,7 +46,7 @@ pub(crate) struct Load {
 
 impl Load {
     /// Returns a load over `stream`, which is ready for commands.
-    pub(crate) fn new(stream: TcpStream, grants: Grants, value_bytes: usize) -> Self {
+    pub fn new(stream: TcpStream, grants: Grants, value_bytes: usize) -> Self {
         stream.set_nodelay(true).expect("a TCP socket");
         stream.set_nonblocking(true).expect("a socket");
         Self {
@@ -62,12 +64,12 @@ impl Load {
     }
 
     /// Sets the number of keys to draw from.
-    pub(crate) fn set_keys(&mut self, keys: u64) {
+    pub fn set_keys(&mut self, keys: u64) {
         (self.keys, self.next_key) = (keys, 0);
     }
 
     /// Exchanges `count` commands, and returns the time in seconds.
-    pub(crate) fn run(&mut self, exchange: Exchange, count: usize) -> f64 {
+    pub fn run(&mut self, exchange: Exchange, count: usize) -> f64 {
         assert_eq!(exchange.value_bytes, self.value.len(), "a load has values of one size");
         self.completed = 0;
         let mut submitted = 0;
@@ -81,6 +83,19 @@ impl Load {
             self.receive();
         }
         start.elapsed().as_secs_f64()
+    }
+
+    /// Exchanges commands for about `time`, which also warms caches and windows. Returns their
+    /// number.
+    pub fn run_for(&mut self, exchange: Exchange, time: Duration) -> usize {
+        let (mut count, start) = (0, Instant::now());
+        let mut step = 64;
+        while start.elapsed() < time {
+            self.run(exchange, step);
+            count += step;
+            step = (2 * step).min(4_096);
+        }
+        count
     }
 
     /// Submits a command. Ids repeat after 65,536 commands, more than are ever outstanding.
@@ -124,7 +139,7 @@ impl Load {
                 parts.push(IoSlice::new(&self.value[..*data]));
             }
         }
-        write_all(&self.stream, &mut parts);
+        write_all(&self.stream, &mut parts, |_| {});
         self.due.clear();
     }
 

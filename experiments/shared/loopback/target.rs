@@ -1,8 +1,10 @@
 //! A server of this process, on a core of its own.
 
-use crate::connect::{Connected, connect};
-use crate::core;
-use crate::exchange::Kind;
+use crate::loopback::connect::{Connected, connect};
+use crate::loopback::core;
+use crate::loopback::exchange::Kind;
+use crate::loopback::reactor_thread::ReactorThread;
+use crate::loopback::work::Work;
 use node::server::{Served, Server, ServerConfig};
 use node::{MemoryKind, Profile};
 use std::net::SocketAddr;
@@ -10,20 +12,28 @@ use std::num::NonZero;
 
 /// The place of the pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kept {
+pub enum Kept {
+    /// `mem:`.
     InMemory,
+    /// The profile `ideal`, without delays.
     OnIdealFlash,
 }
 
 /// A drive of blocks on the flash of `ideal`.
 const BLOCKS: &str = include_str!("ideal-blocks.toml");
 
-pub(crate) struct Target(Server);
+/// A server of one reactor, which has the server's core.
+pub struct Target {
+    server: Server,
+    thread: ReactorThread,
+}
 
-pub(crate) const NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:a0b1c2d3-0000-8000-8000-000000000002";
+/// The name of its subsystem.
+pub const NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:a0b1c2d3-0000-8000-8000-000000000002";
 
 impl Target {
-    pub(crate) fn start(kept: Kept, kind: Kind) -> Self {
+    /// Serves a drive without delays.
+    pub fn start(kept: Kept, kind: Kind) -> Self {
         let served = match kept {
             Kept::InMemory => {
                 Served::Memory { size_bytes: 1 << 30, kind: in_memory(kind), reactors: 1 }
@@ -33,26 +43,38 @@ impl Target {
                 Served::Emulated(Box::new(ideal.without_delays()))
             }
         };
+        Self::serve(served)
+    }
+
+    /// Serves a drive.
+    pub fn serve(served: Served) -> Self {
         let address = ([127, 0, 0, 1], 0).into();
         let config = ServerConfig::of_one(served, NQN, address, NonZero::<u16>::MIN);
         // A thread starts on the core of the thread that spawns it.
         core::pin(core::SERVER);
-        let server = Server::start(config).expect("loopback has a free port");
+        let (server, thread) = ReactorThread::of(|| Server::start(config));
         core::pin(core::CLIENT);
-        Self(server)
+        Self { server: server.expect("loopback has a free port"), thread }
     }
 
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.0.addresses()[0]
+    /// Returns the address where hosts connect.
+    pub fn address(&self) -> SocketAddr {
+        self.server.addresses()[0]
     }
 
-    pub(crate) fn connect(&self) -> Connected {
+    /// Connects a host.
+    pub fn connect(&self) -> Connected {
         connect(self.address(), NQN)
     }
 
+    /// Returns what its reactor has done so far.
+    pub fn work(&self) -> Work {
+        Work::new(self.server.loads()[0], &self.thread)
+    }
+
     /// Stops the target. Returns the bytes of values copied in addition to the kernel's copies.
-    pub(crate) fn stop(self) -> u64 {
-        let report = self.0.stop().expect("the server served");
+    pub fn stop(self) -> u64 {
+        let report = self.server.stop().expect("the server served");
         report.reactors.iter().map(|reactor| reactor.moved.copied).sum()
     }
 }

@@ -1,7 +1,7 @@
 //! Connects to a target as a host does: an admin queue, an enabled controller, an I/O queue. Uses
 //! blocking calls and plain bytes, because nothing of this is measured.
 
-use crate::exchange::{CAPSULE, CAPSULE_BYTES, HEADER_BYTES, RESPONSE, header};
+use crate::loopback::exchange::{CAPSULE, CAPSULE_BYTES, HEADER_BYTES, RESPONSE, header};
 use spec::{Command, ConnectAttributes, ConnectData, ConnectReply, DataPointer, Property};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -17,17 +17,17 @@ const ENABLED: u64 = 0x0046_0061;
 const ENTRIES: u16 = 256;
 
 /// A host's connections to a target.
-pub(crate) struct Connected {
+pub struct Connected {
     /// Keeps the controller alive while it is open.
-    pub(crate) admin: TcpStream,
+    pub admin: TcpStream,
     /// Ready for commands.
-    pub(crate) io: TcpStream,
+    pub io: TcpStream,
     /// The most bytes of a PDU with data that the target takes.
-    pub(crate) data_max: usize,
+    pub data_max: usize,
 }
 
 /// Connects to the subsystem `nqn` at `address`.
-pub(crate) fn connect(address: SocketAddr, nqn: &str) -> Connected {
+pub fn connect(address: SocketAddr, nqn: &str) -> Connected {
     let (mut admin, _) = initialize(address);
     let data = |controller| ConnectData::new(HOST_ID, HOST, nqn, controller);
     let attributes = ConnectAttributes::NONE;

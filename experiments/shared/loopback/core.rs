@@ -3,13 +3,13 @@
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 /// The core of the client.
-pub(crate) const CLIENT: usize = 0;
+pub const CLIENT: usize = 0;
 
 /// The core of the target and of the echo.
-pub(crate) const SERVER: usize = 1;
+pub const SERVER: usize = 1;
 
 /// Pins this thread, and those that it starts, to one core.
-pub(crate) fn pin(core: usize) {
+pub fn pin(core: usize) {
     let mut cores = CpuSet::new();
     cores.set(core);
     sched_setaffinity(None, &cores).expect("the machine has two cores");

@@ -1,22 +1,27 @@
 //! The limit: a server that only receives requests and sends replies of the right size, by plain
 //! system calls: one recv, then one send for all replies.
 
-use crate::core;
-use crate::exchange::{C2H_DATA, CAPSULE, CAPSULE_BYTES, HEADER_BYTES, RESPONSE, header};
-use std::io::{ErrorKind, IoSlice, Read, Write};
+use crate::loopback::core;
+use crate::loopback::exchange::{C2H_DATA, CAPSULE, CAPSULE_BYTES, HEADER_BYTES, RESPONSE, header};
+use crate::loopback::send::write_all;
+use crate::loopback::stage_clock::{StageClock, StageTimes};
+use std::io::{ErrorKind, IoSlice, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 /// Whether it waits for requests in the kernel or by polling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wait {
+pub enum Wait {
+    /// It polls.
     Spin,
+    /// It waits in the kernel.
     Block,
 }
 
 /// The values of an echo.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Values {
+pub enum Values {
     /// One value for all replies.
     One,
     /// Many values in memory. Each request reads or changes a random one: the cost of any target
@@ -25,17 +30,31 @@ pub(crate) enum Values {
 }
 
 /// Serves one connection until its peer ends it.
-pub(crate) fn start(
+pub fn start(wait: Wait, value_bytes: usize, values: Values) -> (SocketAddr, JoinHandle<()>) {
+    serve(wait, value_bytes, values, None)
+}
+
+/// As [`start`], spinning, with one value. Also returns the times of its stages, which grow while
+/// it serves.
+pub fn start_measured(value_bytes: usize) -> (SocketAddr, JoinHandle<()>, Arc<StageTimes>) {
+    let times = Arc::<StageTimes>::default();
+    let (address, server) = serve(Wait::Spin, value_bytes, Values::One, Some(times.clone()));
+    (address, server, times)
+}
+
+fn serve(
     wait: Wait,
     value_bytes: usize,
     values: Values,
+    times: Option<Arc<StageTimes>>,
 ) -> (SocketAddr, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
     let address = listener.local_addr().expect("a bound socket has an address");
     let server = std::thread::spawn(move || {
         core::pin(core::SERVER);
         let (stream, _) = listener.accept().expect("the client connects");
-        Echo::new(stream, wait, value_bytes, values).serve();
+        let clock = StageClock::new(times);
+        Echo::new(stream, wait, value_bytes, values, clock).serve();
     });
     (address, server)
 }
@@ -55,31 +74,44 @@ struct Echo {
     place: usize,
     /// For each outstanding request: its id, and whether it reads a value.
     due: Vec<(u16, bool)>,
+    clock: StageClock,
 }
 
 impl Echo {
-    fn new(stream: TcpStream, wait: Wait, value_bytes: usize, values: Values) -> Self {
+    fn new(
+        stream: TcpStream,
+        wait: Wait,
+        value_bytes: usize,
+        values: Values,
+        clock: StageClock,
+    ) -> Self {
         stream.set_nodelay(true).expect("a TCP socket");
         stream.set_nonblocking(wait == Wait::Spin).expect("a socket");
         let buffer = vec![0; 256 << 10];
         let count = if let Values::Many(count) = values { count } else { 1 };
         let values = vec![0xa5; count * value_bytes];
         let (taken, place, due) = (0, 0, Vec::new());
-        Self { stream, buffer, filled: 0, skip: 0, value_bytes, values, taken, place, due }
+        let (filled, skip) = (0, 0);
+        Self { stream, buffer, filled, skip, value_bytes, values, taken, place, due, clock }
     }
 
     fn serve(&mut self) {
+        self.clock.skip();
         loop {
             match self.stream.read(&mut self.buffer[self.filled..]) {
                 Ok(0) => return,
                 Ok(count) => {
                     self.filled += count;
                     self.take();
+                    self.clock.end_receive();
                     if !self.due.is_empty() {
                         self.reply();
                     }
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => std::hint::spin_loop(),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    std::hint::spin_loop();
+                    self.clock.skip();
+                }
                 Err(_) => return,
             }
         }
@@ -128,7 +160,10 @@ impl Echo {
             }
             parts.push(IoSlice::new(response));
         }
-        write_all(&self.stream, &mut parts);
+        self.clock.end_reply();
+        write_all(&self.stream, &mut parts, |has_sent| {
+            if has_sent { self.clock.end_reply() } else { self.clock.skip() }
+        });
         self.due.drain(..whole);
     }
 
@@ -146,17 +181,5 @@ impl Echo {
         bytes[HEADER_BYTES..][..8].copy_from_slice(&header(RESPONSE, 0, HEADER_BYTES, 0));
         bytes[HEADER_BYTES + 20..HEADER_BYTES + 22].copy_from_slice(&id.to_le_bytes());
         bytes
-    }
-}
-
-/// Sends all of `parts`, spinning while there is no room.
-pub(crate) fn write_all(mut stream: &TcpStream, mut parts: &mut [IoSlice<'_>]) {
-    while !parts.is_empty() {
-        let batch = parts.len().min(1_024);
-        match stream.write_vectored(&parts[..batch]) {
-            Ok(count) => IoSlice::advance_slices(&mut parts, count),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => std::hint::spin_loop(),
-            Err(_) => return,
-        }
     }
 }

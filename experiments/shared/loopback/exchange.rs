@@ -3,30 +3,36 @@
 
 /// A command of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// Reads the value of a key.
     Retrieve,
+    /// Writes the value of a key.
     Store,
+    /// Reads a block.
     Read,
+    /// Writes a block.
     Write,
 }
 
 impl Kind {
     /// True for blocks at random places of the namespace, false for pairs.
-    pub(crate) const fn is_of_blocks(self) -> bool {
+    pub const fn is_of_blocks(self) -> bool {
         matches!(self, Self::Read | Self::Write)
     }
 
     /// True when data goes to the target.
-    pub(crate) const fn brings_data(self) -> bool {
+    pub const fn brings_data(self) -> bool {
         matches!(self, Self::Store | Self::Write)
     }
 
     /// Returns the command that fills a namespace before reads.
-    pub(crate) const fn filler(self) -> Self {
+    #[must_use]
+    pub const fn filler(self) -> Self {
         if self.is_of_blocks() { Self::Write } else { Self::Store }
     }
 
-    pub(crate) const fn name(self) -> &'static str {
+    /// Returns its name in the output.
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Retrieve => "retrieve",
             Self::Store => "store",
@@ -36,7 +42,7 @@ impl Kind {
     }
 
     /// Returns the opcode by KV 1.0d and NVM 1.1.
-    pub(crate) const fn opcode(self) -> u8 {
+    pub const fn opcode(self) -> u8 {
         match self {
             Self::Retrieve | Self::Read => 0x02,
             Self::Store | Self::Write => 0x01,
@@ -46,31 +52,44 @@ impl Kind {
 
 /// The repeated request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Exchange {
-    pub(crate) kind: Kind,
-    pub(crate) value_bytes: usize,
-    pub(crate) depth: usize,
+pub struct Exchange {
+    /// Its command.
+    pub kind: Kind,
+    /// Bytes of each value or block.
+    pub value_bytes: usize,
+    /// Commands outstanding.
+    pub depth: usize,
 }
 
-/// Bytes of the headers that are exchanged, digests off (TCP 1.1).
-pub(crate) const CAPSULE_BYTES: usize = 72;
-pub(crate) const HEADER_BYTES: usize = 24;
+/// Bytes of a command capsule's header, digests off (TCP 1.1).
+pub const CAPSULE_BYTES: usize = 72;
 
-/// Types of PDUs (TCP 1.1).
-pub(crate) const CAPSULE: u8 = 0x04;
-pub(crate) const RESPONSE: u8 = 0x05;
-pub(crate) const H2C_DATA: u8 = 0x06;
-pub(crate) const C2H_DATA: u8 = 0x07;
-pub(crate) const R2T: u8 = 0x09;
+/// Bytes of the other headers, digests off (TCP 1.1).
+pub const HEADER_BYTES: usize = 24;
+
+/// Type of a PDU: a command (TCP 1.1).
+pub const CAPSULE: u8 = 0x04;
+
+/// Type of a PDU: a response.
+pub const RESPONSE: u8 = 0x05;
+
+/// Type of a PDU: data to the target.
+pub const H2C_DATA: u8 = 0x06;
+
+/// Type of a PDU: data to the host.
+pub const C2H_DATA: u8 = 0x07;
+
+/// Type of a PDU: the target is ready to take data.
+pub const R2T: u8 = 0x09;
 
 /// Flag of data to the host: the command has succeeded, and no response follows.
-pub(crate) const C2H_SUCCESS: u8 = 1 << 3;
+pub const C2H_SUCCESS: u8 = 1 << 3;
 
 /// The most data in the capsule: what targets announce as IOCCSZ.
-pub(crate) const IN_CAPSULE_MAX: usize = 8_192;
+pub const IN_CAPSULE_MAX: usize = 8_192;
 
 /// Returns a common header.
-pub(crate) fn header(kind: u8, flags: u8, header_bytes: usize, data_bytes: usize) -> [u8; 8] {
+pub fn header(kind: u8, flags: u8, header_bytes: usize, data_bytes: usize) -> [u8; 8] {
     let header_len = u8::try_from(header_bytes).expect("headers have at most 128 bytes");
     let data_offset = if data_bytes == 0 { 0 } else { header_len };
     let length = u32::try_from(header_bytes + data_bytes).expect("values have at most 2 MiB");
