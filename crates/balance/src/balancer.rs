@@ -2,6 +2,7 @@ use crate::groups::Groups;
 use crate::load::{Load, share};
 use crate::route::Route;
 use crate::settings::{Memory, Policy, Settings};
+use base::Nanos;
 
 /// Chooses the routes of all cores, window by window.
 #[derive(Clone, Debug)]
@@ -17,22 +18,29 @@ impl Balancer {
         Self { policy, settings, routes: vec![Route::new(cores); cores] }
     }
 
-    /// Returns the route of each core for the window after one with these `loads` of the cores.
+    /// Balances by this policy and these settings from now on. The routes stay until the end of the
+    /// window.
+    pub fn set(&mut self, policy: Policy, settings: Settings) {
+        (self.policy, self.settings) = (policy, settings);
+    }
+
+    /// Returns the route of each core after a window of length `window`, in which the cores had
+    /// these `loads`.
     ///
     /// # Panics
-    /// If `loads` is not of as many cores as the balancer.
-    pub fn end_window(&mut self, loads: &[Load]) -> &[Route] {
+    /// If the window is empty, or `loads` is not of as many cores as the balancer.
+    pub fn end_window(&mut self, window: Nanos, loads: &[Load]) -> &[Route] {
+        assert!(window > Nanos::ZERO, "a window has a length");
         assert_eq!(loads.len(), self.routes.len(), "each core has a load");
-        let window = self.settings.window;
         let groups = Groups::of(loads.iter().map(|load| load.utilisation(window)).collect());
         let is_unbalanced = self.policy != Policy::None && groups.are_unbalanced(&self.settings);
         let given = if is_unbalanced { self.given(&groups) } else { vec![0.0; loads.len()] };
-        for (core, (given, load)) in given.into_iter().zip(loads).enumerate() {
-            self.lower(core, given > 0.0);
-            let movable = share(load.movable, window);
-            if given > 0.0 && movable > 0.0 {
-                self.raise(core, given / movable, &groups);
-            }
+        let movable: Vec<f64> = loads.iter().map(|load| share(load.movable, window)).collect();
+        for core in 0..loads.len() {
+            self.lower(core, groups.excess(core) > 0.0);
+        }
+        for (core, given) in given.into_iter().enumerate().filter(|(_, given)| *given > 0.0) {
+            self.divide(core, given, &groups, &movable);
         }
         &self.routes
     }
@@ -43,7 +51,9 @@ impl Balancer {
         let mut given: Vec<f64> =
             (0..self.routes.len()).map(|core| self.offered(groups, core)).collect();
         let taken = (groups.acceptable() / given.iter().sum::<f64>()).min(1.0);
-        given.iter_mut().for_each(|given| *given *= taken);
+        for given in &mut given {
+            *given *= taken;
+        }
         given
     }
 
@@ -58,29 +68,46 @@ impl Balancer {
         }
     }
 
-    /// Lowers what `core` diverts, before it diverts more if `gives`.
-    fn lower(&mut self, core: usize, gives: bool) {
+    /// Lowers what `core` diverts, before it may divert more. `is_high` says that it is above the
+    /// mean.
+    fn lower(&mut self, core: usize, is_high: bool) {
         match self.settings.memory {
-            Memory::Off => self.routes[core].lower_to(0.0),
-            Memory::On { release } if !gives => self.routes[core].lower_to(1.0 - release),
+            _ if self.policy == Policy::None => self.routes[core].keep(0.0),
+            Memory::Off => self.routes[core].keep(0.0),
+            Memory::On { release } if !is_high => self.routes[core].keep(1.0 - release),
             Memory::On { .. } => {}
         }
     }
 
-    fn raise(&mut self, core: usize, more: f64, groups: &Groups) {
-        let equal = self.policy == Policy::RoundRobin;
-        let weights = (0..self.routes.len()).map(|core| match groups.room(core) {
-            room if room > 0.0 && equal => 1.0,
+    /// Divides the utilisation that `core` gives away among the low group.
+    fn divide(&mut self, core: usize, given: f64, groups: &Groups, movable: &[f64]) {
+        let weight = |to: usize| match groups.room(to) {
+            room if room > 0.0 && self.policy == Policy::RoundRobin => 1.0,
             room => room,
-        });
-        self.routes[core].raise(more, weights);
+        };
+        let weights: Vec<f64> = (0..self.routes.len()).map(weight).collect();
+        let all: f64 = weights.iter().sum();
+        for (to, weight) in weights.into_iter().enumerate().filter(|(_, weight)| *weight > 0.0) {
+            self.divert(core, to, given * weight / all, movable);
+        }
+    }
+
+    /// Moves `utilisation` from one core to another. What the other one diverts to the first it
+    /// takes back, before the first diverts anything to it.
+    fn divert(&mut self, from: usize, to: usize, utilisation: f64, movable: &[f64]) {
+        let mut left = utilisation;
+        if movable[to] > 0.0 {
+            left -= self.routes[to].lower(from, left / movable[to]) * movable[to];
+        }
+        if movable[from] > 0.0 {
+            self.routes[from].raise(to, left / movable[from]);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::Nanos;
 
     const WINDOW: Nanos = Nanos::from_millis(10);
 
@@ -121,10 +148,10 @@ mod tests {
         assert!((groups.acceptable() - 0.4).abs() < 1e-12);
         for memory in [Memory::Off, Memory::On { release: 0.05 }] {
             let mut equal = balancer(Policy::RoundRobin, memory, 3);
-            let routes = shares(equal.end_window(&loads(&[10, 80, 30])));
+            let routes = shares(equal.end_window(WINDOW, &loads(&[10, 80, 30])));
             assert_near(&routes, &[[0.0; 3], [0.16, 0.0, 0.16], [0.0; 3]]);
             let mut proportional = balancer(Policy::ProportionalShare, memory, 3);
-            let routes = shares(proportional.end_window(&loads(&[10, 80, 30])));
+            let routes = shares(proportional.end_window(WINDOW, &loads(&[10, 80, 30])));
             assert_near(&routes, &[[0.0; 3], [0.24, 0.0, 0.08], [0.0; 3]]);
         }
     }
@@ -132,14 +159,17 @@ mod tests {
     #[test]
     fn nothing_is_diverted_below_either_bound() {
         for policy in [Policy::None, Policy::RoundRobin, Policy::ProportionalShare] {
-            let mut balancer = balancer(policy, Memory::Off, 3);
+            let mut balancer = balancer(policy, Memory::On { release: 0.05 }, 3);
             for percent in [[40, 10, 10], [90, 80, 85], [0, 0, 0]] {
-                let routes = balancer.end_window(&loads(&percent));
+                let routes = balancer.end_window(WINDOW, &loads(&percent));
                 assert!(routes.iter().all(|route| route.diverted() == 0.0), "{percent:?}");
             }
-            let routes = balancer.end_window(&loads(&[90, 79, 85]));
+            let routes = balancer.end_window(WINDOW, &loads(&[90, 79, 85]));
             let is_diverted = routes.iter().any(|route| route.diverted() > 0.0);
             assert_eq!(is_diverted, policy != Policy::None);
+            balancer.set(Policy::None, Settings::default());
+            let routes = balancer.end_window(WINDOW, &loads(&[90, 79, 85]));
+            assert!(routes.iter().all(|route| route.diverted() == 0.0), "it is switched off");
         }
     }
 
@@ -147,7 +177,7 @@ mod tests {
     fn the_low_group_takes_no_more_than_it_lacks_to_the_mean() {
         // The mean is 0.88, and the third core can take 0.18. The others offer 0.2 of 0.97 each.
         let mut balancer = balancer(Policy::ProportionalShare, Memory::Off, 3);
-        let routes = shares(balancer.end_window(&loads(&[97, 97, 70])));
+        let routes = shares(balancer.end_window(WINDOW, &loads(&[97, 97, 70])));
         assert_near(&routes, &[[0.0, 0.0, 0.18], [0.0, 0.0, 0.18], [0.0; 3]]);
     }
 
@@ -155,24 +185,36 @@ mod tests {
     fn without_memory_each_window_starts_anew() {
         let mut balancer = balancer(Policy::ProportionalShare, Memory::Off, 3);
         for _ in 0..3 {
-            let routes = shares(balancer.end_window(&loads(&[10, 80, 30])));
+            let routes = shares(balancer.end_window(WINDOW, &loads(&[10, 80, 30])));
             assert_near(&routes[1..2], &[[0.24, 0.0, 0.08]]);
         }
-        assert_eq!(balancer.end_window(&loads(&[40, 40, 40]))[1].diverted(), 0.0);
+        let routes = shares(balancer.end_window(WINDOW, &loads(&[40, 40, 40])));
+        assert_near(&routes, &[[0.0; 3]; 3]);
     }
 
     #[test]
     fn with_memory_a_share_rises_while_the_core_is_above_the_mean_and_then_falls() {
         let mut balancer = balancer(Policy::ProportionalShare, Memory::On { release: 0.05 }, 3);
-        balancer.end_window(&loads(&[10, 80, 30]));
+        balancer.end_window(WINDOW, &loads(&[10, 80, 30]));
         // The mean is 0.4 again. The core gives away 20 % of 0.6, all to the one below the mean.
-        let routes = shares(balancer.end_window(&loads(&[10, 60, 50])));
+        let routes = shares(balancer.end_window(WINDOW, &loads(&[10, 60, 50])));
         assert_near(&routes[1..2], &[[0.24 + 0.24, 0.0, 0.08]]);
         // It has 0.02 above the mean, less than 20 % of 0.42.
-        let routes = shares(balancer.end_window(&loads(&[30, 42, 48])));
+        let routes = shares(balancer.end_window(WINDOW, &loads(&[30, 42, 48])));
         let more = 0.02 / 0.5;
         assert_near(&routes[1..2], &[[0.48 + more, 0.0, 0.08]]);
-        let routes = shares(balancer.end_window(&loads(&[40, 40, 40])));
+        let routes = shares(balancer.end_window(WINDOW, &loads(&[40, 40, 40])));
         assert_near(&routes[1..2], &[[0.95 * (0.48 + more), 0.0, 0.95 * 0.08]]);
+    }
+
+    #[test]
+    fn a_core_takes_back_what_it_diverts_before_the_other_diverts_to_it() {
+        let mut balancer = balancer(Policy::ProportionalShare, Memory::On { release: 0.0 }, 3);
+        balancer.end_window(WINDOW, &loads(&[60, 30, 30]));
+        let routes = shares(balancer.end_window(WINDOW, &loads(&[40, 40, 40])));
+        assert_near(&routes, &[[0.0, 0.12, 0.12], [0.0; 3], [0.0; 3]]);
+        // The second core has 0.1 above the mean, and the first takes back 0.06 of it.
+        let routes = shares(balancer.end_window(WINDOW, &loads(&[30, 50, 40])));
+        assert_near(&routes, &[[0.0, 0.0, 0.12], [0.08, 0.0, 0.0], [0.0; 3]]);
     }
 }

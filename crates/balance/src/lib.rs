@@ -1,4 +1,4 @@
-//! Decides on which core the stages of a request run: the balancers of OctoKV (MASCOTS'23).
+//! Decides on which core the stages of a request run: the balancers of `OctoKV` (MASCOTS'23).
 //!
 //! A core receives the requests of its connections and sends their replies. The key-value store
 //! and the submission to the drive may run on any core: they are the *movable* stages. A core
@@ -10,7 +10,7 @@
 //!    is overloaded and the cores differ enough, it changes the [`Route`]s of the cores above the
 //!    mean.
 //! 3. A [`Router`] has the route of one core. For each request that the core receives,
-//!    [`Router::next`] returns the core for the movable stages.
+//!    [`Router::choose`] returns the core for the movable stages.
 //!
 //! | to follow | read, in this order |
 //! |---|---|
@@ -20,6 +20,9 @@
 //! # Guarantees
 //! - Equal loads give equal routes: there is no clock and no randomness here.
 //! - Over any number of requests, a core diverts its share of them, exact to one request.
+//!
+//! # Trusts
+//! The loads of a window are of that window: a core was busy for at most its length.
 //!
 //! # Not here
 //! The clock that ends a window, and the transfer of a request to another core.

@@ -5,16 +5,16 @@ use base::Nanos;
 pub enum Policy {
     /// Each core executes all stages of its requests.
     None,
-    /// Equal parts: `RR` of OctoKV.
+    /// Equal parts: `RR` of `OctoKV`.
     RoundRobin,
-    /// In proportion to what each core lacks to the mean: `PS` of OctoKV.
+    /// In proportion to what each core lacks to the mean: `PS` of `OctoKV`.
     ProportionalShare,
 }
 
 /// The bounds and shares of a balancer. Shares are parts of 1.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// `T_OL`: a core with a higher utilisation is overloaded. 0.4 in the slides of OctoKV.
+    /// `T_OL`: a core with a higher utilisation is overloaded. 0.4 in the slides of `OctoKV`.
     pub overload: f64,
     /// `T_LB`: the cores are unbalanced if the highest and the lowest utilisation differ by more.
     /// 0.1 in an example of the slides.
@@ -22,7 +22,8 @@ pub struct Settings {
     /// The share of its utilisation that a core above the mean gives away in a window. 0.2 in the
     /// slides.
     pub movable: f64,
-    /// The length of a window. The slides do not state it.
+    /// The length of a window. The slides do not state it. It has to be long enough that the
+    /// utilisations of equally loaded cores differ by less than `spread`.
     pub window: Nanos,
     /// Whether a core keeps what it diverted in the window before, and how much of it.
     pub memory: Memory,
@@ -33,13 +34,19 @@ pub struct Settings {
 pub enum Memory {
     /// Nothing: a core gives away its share anew in each window.
     Off,
-    /// What it diverted in the window before. A window in which the core is not above the mean, or
-    /// nothing is to be balanced, lowers this by the share `release`. A core gives away at most
-    /// what it has above the mean.
+    /// What it diverted in the window before. A window in which the core is not above the mean
+    /// lowers this by the share `release`, so a balanced core stays near the mean. A core gives
+    /// away at most what it has above the mean. A core of the low group first takes back what it
+    /// diverts to a core of the high group.
     On {
         /// The share.
         release: f64,
     },
+}
+
+impl Memory {
+    /// The default of `release`: an assumption, as the slides do not say it.
+    pub const RELEASE: f64 = 0.05;
 }
 
 impl Default for Settings {
@@ -48,8 +55,8 @@ impl Default for Settings {
             overload: 0.4,
             spread: 0.1,
             movable: 0.2,
-            window: Nanos::from_millis(10),
-            memory: Memory::On { release: 0.05 },
+            window: Nanos::from_millis(100),
+            memory: Memory::On { release: Memory::RELEASE },
         }
     }
 }

@@ -3,8 +3,8 @@
 use super::finding::Finding;
 use super::run::Run;
 use super::{
-    flash_delay, gc_blocking, grid, handlers, index_cost, key_size, models, page_move, registers,
-    scalability,
+    flash_delay, gc_blocking, grid, handlers, index_cost, key_size, models, octokv, page_move,
+    registers, scalability,
 };
 use crate::output::{Failure, Output};
 use crate::table;
@@ -161,11 +161,51 @@ pub(super) const ENTRIES: &[Entry] = &[
     later("LS-14", LIGHTSTORE, "YCSB against ARDB"),
     later("LS-15", LIGHTSTORE, "block store against Ceph, 1 to 4 nodes"),
     later("LS-16", LIGHTSTORE, "file store against Ceph, 1 to 4 nodes"),
-    later("OCT-qd", "OctoKV", "queue depth of each core without balancing"),
-    later("OCT-util", "OctoKV", "core utilisation against I/O latency"),
-    later("OCT-rt", "OctoKV", "response time: host store, OctoKV, balanced"),
-    later("OCT-tp", "OctoKV", "throughput: host store, OctoKV, balanced"),
-    later("OCT-lb", "OctoKV", "core utilisation with balancing"),
+    Entry {
+        id: "OCT-qd",
+        system: OCTOKV,
+        what: "queue depth of each core without balancing",
+        experiment: Some(Experiment {
+            source: "OctoKV, section 'Core Load Imbalance' of the slides",
+            run: |run| Ok(octokv::queue_depth::run(run)),
+        }),
+    },
+    Entry {
+        id: "OCT-util",
+        system: OCTOKV,
+        what: "core utilisation against I/O latency",
+        experiment: Some(Experiment {
+            source: "OctoKV, section 'Core Load Imbalance' of the slides",
+            run: |run| Ok(octokv::core_load::run(run)),
+        }),
+    },
+    Entry {
+        id: "OCT-rt",
+        system: OCTOKV,
+        what: "response time: host store, OctoKV, balanced",
+        experiment: Some(Experiment {
+            source: "OctoKV, section 'Evaluation' of the slides",
+            run: |run| Ok(octokv::speed::run_response(run)),
+        }),
+    },
+    Entry {
+        id: "OCT-tp",
+        system: OCTOKV,
+        what: "throughput: host store, OctoKV, balanced",
+        experiment: Some(Experiment {
+            source: "OctoKV, section 'Evaluation' of the slides",
+            run: |run| Ok(octokv::speed::run_throughput(run)),
+        }),
+    },
+    Entry {
+        id: "OCT-lb",
+        system: OCTOKV,
+        what: "core utilisation with balancing",
+        experiment: Some(Experiment {
+            source: "OctoKV, section 'Evaluation' of the slides",
+            run: |run| Ok(octokv::balanced::run(run)),
+        }),
+    },
     later("CR-5", CRAIL, "NameNode memory against capacity and block size"),
     later("CR-6", CRAIL, "random puts and gets of 4 KB, KV against block"),
     later("CR-7", CRAIL, "objects of 28 KB against block size"),
@@ -178,6 +218,7 @@ pub(super) const ENTRIES: &[Entry] = &[
 const FEMU: &str = "FEMU";
 const MOKE: &str = "MoKE";
 const LIGHTSTORE: &str = "LightStore";
+const OCTOKV: &str = "OctoKV";
 const CRAIL: &str = "Crail-KV";
 
 /// An experiment that cannot be rerun yet.

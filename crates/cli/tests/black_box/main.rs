@@ -40,6 +40,8 @@ mod killed;
 mod kv;
 mod moving;
 #[cfg(test)]
+mod octokv;
+#[cfg(test)]
 mod old;
 #[cfg(test)]
 mod precondition;
