@@ -5,6 +5,7 @@
 //!    reload the file or stop the server.
 //! 3. [`report`] prints what is served, and counters at the end.
 
+mod balance;
 mod config;
 mod files;
 mod reach;

@@ -10,6 +10,7 @@
 
 mod accept_order;
 mod address;
+mod balance;
 mod bridge;
 mod certificates;
 mod config;
@@ -43,7 +44,8 @@ mod status_service;
 mod stopper;
 
 pub use self::address::{HTTP_PORT, parse_address, parse_http_address};
-pub use self::config::{Config, DeviceConfig, SubsystemConfig};
+pub use self::balance::BalanceConfig;
+pub use self::config::{Config, DeviceConfig, SubsystemConfig, check_balance};
 pub use self::error::ServerError;
 pub use self::identity::{check_nqn, default_nqn, default_serial};
 pub use self::inquirer::{Inquirer, NoStatus};
@@ -61,6 +63,7 @@ pub use self::status::{
 };
 pub use self::stopper::Stopper;
 
+use self::balance::Shared;
 use self::facts::Facts;
 use self::http::HttpDoor;
 use self::places::ConnectionLimit;
@@ -71,7 +74,7 @@ use controller::Rules;
 use reactor::{Load, Remote};
 use std::io;
 use std::net::SocketAddr;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
 /// A running server.
@@ -106,6 +109,7 @@ impl Server {
             subsystems: status_of_subsystems(&config),
             places: places.clone(),
             remotes: remotes.clone(),
+            balance: None,
         };
         let (ready, is_ready) = mpsc::channel();
         let (tell, told) = mpsc::channel();
@@ -119,6 +123,7 @@ impl Server {
             return Err(server.stop().expect_err("a reactor that is not ready has failed"));
         }
         if let Some(listener) = listener {
+            let facts = Facts { balance: server.handles.balance.clone(), ..facts };
             let status_service = StatusService::new(facts, server.handles.questions.clone());
             match HttpDoor::open(listener, status_service) {
                 Ok(door) => server.http = Some(door),
@@ -184,7 +189,8 @@ impl Server {
     /// Returns a handle that changes the rules of hosts from another thread.
     pub fn ruler(&self) -> Ruler {
         let (rules, places) = (self.handles.rules.clone(), self.places.clone());
-        Ruler { rules, places, resp: self.handles.resp.clone() }
+        let (resp, balance) = (self.handles.resp.clone(), self.handles.balance.clone());
+        Ruler { rules, places, resp, balance }
     }
 
     /// Stops the server: closes all connections, flushes acknowledged data, saves the state files
@@ -222,9 +228,17 @@ pub struct Ruler {
     rules: RuleWriters,
     places: ConnectionLimit,
     resp: Vec<RespAddrs>,
+    balance: Option<Arc<Shared>>,
 }
 
 impl Ruler {
+    /// Balances the reactors by `config`, if the server was started with a balancer.
+    pub fn set_balance(&self, config: BalanceConfig) {
+        if let Some(balance) = &self.balance {
+            balance.set_config(config);
+        }
+    }
+
     /// Replaces the access rules of hosts and the connection limits. Open connections stay, even
     /// if the new rules refuse them.
     pub fn set(&self, rules: &Rules, connections: ConnectionLimits) {

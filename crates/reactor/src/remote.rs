@@ -93,7 +93,8 @@ impl Remote {
         self.0.long_polls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn is(&self, other: &Self) -> bool {
+    /// True if both are handles of the same reactor.
+    pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 

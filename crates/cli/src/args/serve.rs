@@ -27,6 +27,10 @@ executes their commands, and all open and clean the drive together. An emulated
 device has one thread that executes all commands and serves Redis clients. The
 other N-1 threads serve NVMe/TCP hosts.
 
+Balance: with --balance rr or ps, a thread that has more to do than the others
+sends plain Stores and Retrieves of its NVMe/TCP hosts to them: see the guide.
+The section [balance] of a --config file has the bounds.
+
 Redis replies: the server stops reading requests from a client that has 16 MiB
 of unread replies. With --resp-output SIZE, it instead disconnects a client that
 has more than SIZE of unread replies.
@@ -117,6 +121,9 @@ pub(crate) struct ServeArgs {
     /// Number of threads: see Threads below
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_cores)]
     pub(crate) cores: NonZero<u16>,
+    /// Move NVMe commands to less busy threads: see Balance below
+    #[arg(long, value_name = "POLICY", default_value = "none")]
+    pub(crate) balance: ServeBalance,
     /// NQN of the subsystem [default: derived from device and seed]
     #[arg(long, value_name = "NQN")]
     pub(crate) nqn: Option<String>,
@@ -145,7 +152,7 @@ pub(crate) struct ServeArgs {
         conflicts_with_all = [
             "device", "nvme_tcp", "redis", "resp_users", "resp_tls_cert", "resp_tls_key",
             "resp_tls_clients", "resp_clients", "resp_query", "resp_output", "resp_timeout",
-            "http", "clock", "cores", "nqn", "seed", "state", "durability", "checkpoint",
+            "http", "clock", "cores", "balance", "nqn", "seed", "state", "durability", "checkpoint",
             "scrub", "cache"
         ]
     )]
@@ -165,6 +172,17 @@ pub(crate) enum ServeClock {
     Real,
     /// No latencies: as fast as this machine serves
     None,
+}
+
+/// Which core executes a command on a drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ServeBalance {
+    /// The core of its connection
+    None,
+    /// Busy cores give work to the others in equal parts
+    Rr,
+    /// Busy cores give more work to those that have less
+    Ps,
 }
 
 fn parse_cores(text: &str) -> Result<NonZero<u16>, String> {

@@ -1,11 +1,13 @@
-use crate::args::{ServeArgs, ServeClock};
+use crate::args::{ServeArgs, ServeBalance, ServeClock};
 use crate::drive;
 use crate::output::Failure;
+use balance::{Policy, Settings};
 use controller::Limits;
 use node::DiskOptions;
 use node::server::{
-    Config, ConnectionLimits, DeviceConfig, Pace, Served, ServedResp, ServedSubsystem,
-    SubsystemConfig, check_nqn, default_nqn, default_serial, parse_address, parse_http_address,
+    BalanceConfig, Config, ConnectionLimits, DeviceConfig, Pace, Served, ServedResp,
+    ServedSubsystem, SubsystemConfig, check_balance, check_nqn, default_nqn, default_serial,
+    parse_address, parse_http_address,
 };
 use std::path::{Path, PathBuf};
 use tls::ServerFiles;
@@ -27,6 +29,7 @@ pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
     };
     let served = Served::named(device, Path::new(""), pace).map_err(Failure::refused)?;
     let served = served.with_options(options(args)?).map_err(Failure::refused)?;
+    let balance = balance(args, &served).map_err(Failure::Refused)?;
     let nqn = args.nqn.clone().unwrap_or_else(|| default_nqn(device, args.seed));
     check_nqn(&nqn).map_err(Failure::refused)?;
     let served_subsystem =
@@ -35,6 +38,7 @@ pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
         nvme_tcp: nvme_tcp.into_iter().collect(),
         http,
         cores: args.cores,
+        balance,
         pace,
         connections: connections(args),
         limits: Limits::default(),
@@ -49,6 +53,17 @@ pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
         subsystems: vec![SubsystemConfig { served: served_subsystem, hosts: None }],
         referrals: Vec::new(),
     })
+}
+
+/// Returns how reactors execute commands for each other.
+fn balance(args: &ServeArgs, served: &Served) -> Result<Option<BalanceConfig>, String> {
+    let policy = match args.balance {
+        ServeBalance::None => return Ok(None),
+        ServeBalance::Rr => Policy::RoundRobin,
+        ServeBalance::Ps => Policy::ProportionalShare,
+    };
+    check_balance(args.cores, [served].into_iter())?;
+    Ok(Some(BalanceConfig { policy, settings: Settings::default() }))
 }
 
 /// Returns the default number of connections, or more for Redis clients.

@@ -3,6 +3,7 @@ use crate::drive::durability_name;
 use crate::number::counted;
 use crate::output::say_aside;
 use crate::path::shown;
+use crate::serve::balance::Balance;
 use crate::serve::reach::reachable;
 use base::human_bytes;
 use controller::TransportAddress;
@@ -21,6 +22,8 @@ pub(super) struct Listening {
     #[serde(flatten)]
     only: Option<Only>,
     cores: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    balance: Option<Balance>,
     listeners: Vec<Listener>,
     /// Addresses of NVMe hosts.
     #[serde(skip)]
@@ -125,6 +128,7 @@ impl Listening {
         Self {
             only,
             cores: config.cores.get(),
+            balance: config.balance.map(Balance::from),
             listeners: addresses.iter().map(Listener::new).collect(),
             reached,
             http: http.map(|address| format!("http://{}/status", reachable(address))),
@@ -245,6 +249,9 @@ impl Listening {
             human_bytes(self.limits.connection_memory_bytes),
             human_bytes(self.limits.value_bytes.into()),
         );
+        if let Some(balance) = &self.balance {
+            text += &(balance.line() + "\n");
+        }
         self.describe_devices(&mut text);
         for Listener { address, port } in &self.referrals {
             writeln!(text, "refers to {address}, port {port}").expect("a string takes all text");

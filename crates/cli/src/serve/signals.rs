@@ -57,12 +57,15 @@ fn read_again(path: &Path, config: &mut Config, ruler: &Ruler) -> String {
     let path = shown(path);
     if let Some(difference) = config.difference(&new) {
         return format!(
-            "{path}: {difference} has changed, but only hosts, limits, referrals and certificates \
-             can change without a restart; nothing was reloaded"
+            "{path}: {difference} has changed, but only hosts, limits, referrals, certificates and \
+             the settings of [balance] can change without a restart; nothing was reloaded"
         );
     }
     ruler.set(&new.rules(), new.connections);
     ruler.renew(&new.devices);
+    if let Some(balance) = new.balance {
+        ruler.set_balance(balance);
+    }
     *config = new;
     format!("reloaded {path}")
 }

@@ -5,6 +5,8 @@ mod authority;
 #[cfg(test)]
 mod bad_input;
 #[cfg(test)]
+mod balance;
+#[cfg(test)]
 mod bench;
 #[cfg(test)]
 mod blocks;

@@ -272,7 +272,7 @@ fn samples(page: &str) -> BTreeMap<String, f64> {
     samples
 }
 
-fn page(url: &str, path: &str) -> String {
+pub(crate) fn page(url: &str, path: &str) -> String {
     let address = url.strip_prefix("http://").expect("a URL").split('/').next().expect("a host");
     let mut stream = TcpStream::connect(address).expect("it listens");
     let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n");

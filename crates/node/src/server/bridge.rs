@@ -13,7 +13,7 @@
 use super::connections::{ConnectionInfo, transport_address};
 use super::device_set::DeviceSet;
 use clock::{Notify, Stage, Users};
-use controller::{Capsule, Entrance, HostQueue, Port, Response, Responses, Subsystems};
+use controller::{Capsule, Entrance, HostQueue, Placement, Port, Response, Responses, Subsystems};
 use reactor::{Inbox, Outbox};
 use spec::Command;
 use std::cell::{Cell, RefCell};
@@ -103,6 +103,8 @@ pub(super) struct PeerDevices {
     subsystems: Arc<Subsystems>,
     /// The number of this reactor.
     reactor: u32,
+    /// Which reactors execute the commands of its queues on drives. `None`: this one.
+    placement: Option<Rc<dyn Placement>>,
     /// The queues of this reactor's connections that execute commands in this reactor.
     users: Users,
     state: Cell<DeviceState>,
@@ -112,11 +114,11 @@ pub(super) struct PeerDevices {
 
 impl PeerDevices {
     /// Returns the devices of `subsystems` for the connections of this reactor, which has number
-    /// `reactor`. Sends to `commands`, and spawns a task that handles messages from `responses`
-    /// until the devices are gone.
+    /// `reactor` and whose commands `placement` places. Sends to `commands`, and spawns a task that
+    /// handles messages from `responses` until the devices are gone.
     pub(super) fn new(
         subsystems: Arc<Subsystems>,
-        reactor: u32,
+        (reactor, placement): (u32, Option<Rc<dyn Placement>>),
         commands: Outbox<ToDevice>,
         responses: Inbox<FromDevice>,
     ) -> Rc<Self> {
@@ -125,6 +127,7 @@ impl PeerDevices {
             queues: RefCell::default(),
             subsystems,
             reactor,
+            placement,
             users: Users::default(),
             state: Cell::new(DeviceState::Opening),
             changed: Notify::new(),
@@ -173,7 +176,8 @@ impl PeerDevices {
     pub(super) fn near_port(&self, way: ConnectionInfo) -> Rc<dyn Port> {
         let address = transport_address(way.address);
         let entrance = Entrance::new(self.subsystems.clone(), address).of_connection(way.number);
-        Rc::new(entrance.in_reactor(self.reactor, self.users.clone()))
+        let entrance = entrance.in_reactor(self.reactor, self.users.clone());
+        Rc::new(entrance.placed_by(self.placement.clone()))
     }
 
     /// Closes the connections of emulated devices: one that waits for a response would wait for
@@ -317,7 +321,7 @@ impl FarQueues {
 
     fn open(self: &Rc<Self>, id: QueueId, way: ConnectionInfo) {
         let connection = Rc::new(FarConnection { id, queues: self.clone() });
-        let queue = self.device_set.port(way).queue(connection);
+        let queue = self.device_set.entrance(way).queue(connection);
         let place = id.place as usize;
         let mut queues = self.queues.borrow_mut();
         let places = queues.len().max(place + 1);

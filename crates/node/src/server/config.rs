@@ -3,6 +3,7 @@
 //! Errors are one sentence with the file and the line, as for profiles. A running server can load
 //! new rules; other changes need a restart.
 
+mod balance;
 mod device;
 mod limits;
 mod listen;
@@ -13,7 +14,8 @@ pub use self::device::DeviceConfig;
 pub use self::subsystem::SubsystemConfig;
 
 use self::listen::Listen;
-use super::{ConnectionLimits, Pace, ServedDevice, ServedSubsystem, ServerConfig};
+use super::ServerConfig;
+use super::{BalanceConfig, ConnectionLimits, Pace, Served, ServedDevice, ServedSubsystem};
 use crate::ProfileError;
 use crate::profile::read_file;
 use crate::profile::schema::Schema;
@@ -25,8 +27,11 @@ use std::num::NonZero;
 use std::path::Path;
 
 /// The keys outside of any section.
-const TOP: Schema =
-    Schema { name: "", title: "", keys: &["server", "limits", "device", "subsystem", "referral"] };
+const TOP: Schema = Schema {
+    name: "",
+    title: "",
+    keys: &["server", "balance", "limits", "device", "subsystem", "referral"],
+};
 
 /// A checked configuration of a server.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +42,8 @@ pub struct Config {
     pub http: Option<SocketAddr>,
     /// Reactors.
     pub cores: NonZero<u16>,
+    /// How reactors execute commands for each other. `None`: they do not.
+    pub balance: Option<BalanceConfig>,
     /// Whether the devices keep their latencies.
     pub pace: Pace,
     /// Limits of connections.
@@ -77,6 +84,14 @@ impl Config {
             return Err(section.wrong(problem.to_owned()));
         }
         let subsystems = subsystem::read_all(of_subsystems, &devices)?;
+        let balance = match top.optional(balance::SCHEMA.name) {
+            None => None,
+            Some(field) => {
+                let served = devices.iter().map(|device| &device.served);
+                check_balance(cores, served).map_err(|problem| field.wrong(problem))?;
+                Some(balance::read(top.section(&balance::SCHEMA)?)?)
+            }
+        };
         for (place, section) in of_devices.iter().enumerate() {
             let is_of_hosts = subsystems.iter().any(|subsystem| subsystem.served.device == place);
             if !is_of_hosts && devices[place].resp.is_none() {
@@ -92,6 +107,7 @@ impl Config {
             nvme_tcp,
             http,
             cores,
+            balance,
             pace,
             connections,
             limits,
@@ -116,6 +132,9 @@ impl Config {
         if listen(self) != listen(new) {
             return Some("[server]");
         }
+        if self.balance.is_some() != new.balance.is_some() {
+            return Some("[balance]");
+        }
         if self.devices != new.devices {
             return Some("a [[device]]");
         }
@@ -136,6 +155,7 @@ impl Config {
             nvme_tcp: self.nvme_tcp.clone(),
             http: self.http,
             reactors: self.cores,
+            balance: self.balance,
             connections: self.connections,
             rules: self.rules(),
             devices: devices.collect(),
@@ -146,6 +166,24 @@ impl Config {
     fn served_subsystems(&self) -> impl Iterator<Item = &ServedSubsystem> {
         self.subsystems.iter().map(|subsystem| &subsystem.served)
     }
+}
+
+/// Checks that commands on these devices can move between so many reactors.
+pub fn check_balance<'a>(
+    cores: NonZero<u16>,
+    mut served: impl Iterator<Item = &'a Served>,
+) -> Result<(), String> {
+    if served.any(|served| matches!(served, Served::Emulated(_))) {
+        return Err(
+            "commands on an emulated device stay on its core, so they cannot be balanced: \
+                    serve a drive on a disk or in memory"
+                .to_owned(),
+        );
+    }
+    if cores.get() < 2 {
+        return Err("one core cannot be balanced: set cores to 2 or more".to_owned());
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::served_state::{Began, ServedState};
 use super::setup::{ServedDevice, ServedSubsystem, ServerConfig};
 use crate::DiskOptions;
 use clock::Users;
-use controller::{Entrance, Port, Rules, Subsystem, SubsystemConfig, Subsystems};
+use controller::{Entrance, Rules, Subsystem, SubsystemConfig, Subsystems};
 use engine::WorkPool;
 use reactor::{Outbox, Reactor, SendEnd};
 use std::path::PathBuf;
@@ -276,11 +276,11 @@ impl DeviceSet {
         each.reduce(RedisReport::and)
     }
 
-    /// Returns the port of this reactor's devices for a host that connected by `way`.
-    pub(super) fn port(&self, way: ConnectionInfo) -> Rc<dyn Port> {
+    /// Returns the entrance to this reactor's devices for a host that connected by `way`.
+    pub(super) fn entrance(&self, way: ConnectionInfo) -> Entrance {
         let address = transport_address(way.address);
         let entrance = Entrance::new(self.subsystems.clone(), address).of_connection(way.number);
-        Rc::new(entrance.in_reactor(self.reactor, Users::default()))
+        entrance.in_reactor(self.reactor, Users::default())
     }
 
     /// Closes the devices, also after one fails: see [`Drive::close`].

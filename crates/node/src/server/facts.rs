@@ -1,6 +1,8 @@
+use super::balance::Shared;
 use super::places::ConnectionLimit;
 use super::status::SubsystemStatus;
 use reactor::Remote;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Facts of a server that need no request to its reactors.
@@ -12,4 +14,6 @@ pub(super) struct Facts {
     pub(super) subsystems: Vec<SubsystemStatus>,
     pub(super) places: ConnectionLimit,
     pub(super) remotes: Vec<Remote>,
+    /// What balanced reactors know of each other.
+    pub(super) balance: Option<Arc<Shared>>,
 }

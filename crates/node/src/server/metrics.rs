@@ -126,6 +126,12 @@ const OF_REACTOR: &[Figure<ReactorStatus>] = &[
     ("reactor_scrubbed_bytes_total", Kind::Counter, "Bytes read to scrub drives", |it| {
         number(it.bytes_scrubbed)
     }),
+    (
+        "reactor_diverted_commands_total",
+        Kind::Counter,
+        "Commands that the balancer had other cores execute",
+        |it| number(it.commands_diverted),
+    ),
     ("reactor_lock_waits_total", Kind::Counter, "Locks that another reactor held", |it| {
         number(it.lock_waits)
     }),

@@ -1,6 +1,7 @@
 //! The threads of a server.
 
 use super::accept_order::AcceptOrder;
+use super::balance::{self, Diverter, DiverterLinks, Shared};
 use super::bridge::{FarQueues, FromDevice, MESSAGES, PeerDevices, ToDevice};
 use super::connections::{Arrival, Connections, accept_all};
 use super::device_set::{DeviceSet, DeviceSetBuilder, DeviceSetPlan, deal};
@@ -14,7 +15,7 @@ use super::served::Served;
 use super::served_state::Began;
 use super::setup::{ServedDevice, ServerConfig};
 use super::stopper::Stopper;
-use controller::{Rules, Subsystems};
+use controller::{Placement, Rules, Subsystems};
 use engine::WorkPool;
 use reactor::{
     Lateness, NoticeEnd, NoticeWriter, Outbox, Peer, Reactor, ReceiveEnd, Remote, SendEnd,
@@ -51,6 +52,8 @@ pub(super) struct ServerHandles {
     pub(super) questions: Questions,
     /// Where clients of the Redis protocol connect.
     pub(super) resp: Vec<RespAddrs>,
+    /// What balanced reactors know of each other.
+    pub(super) balance: Option<Arc<Shared>>,
 }
 
 /// A thread's message after its start.
@@ -88,6 +91,8 @@ struct DeviceLinks {
     resp: Vec<ReceiveEnd<RespArrival>>,
     /// The reactors that do the work of devices which they share, if they share any.
     pool: Option<Arc<WorkPool>>,
+    /// Links to the reactors that execute commands for each other.
+    diverter: Option<DiverterLinks>,
 }
 
 /// The links of a devices' reactor to those of connections.
@@ -98,6 +103,8 @@ struct ConnectionLinks {
     arrivals: Option<ReceiveEnd<Arrival>>,
     /// Takes Redis clients for each of the others.
     resp: Vec<SendEnd<RespArrival>>,
+    /// Links to the reactors that execute commands for each other.
+    diverter: Option<DiverterLinks>,
 }
 
 /// The link of a connections' reactor to one of devices.
@@ -136,7 +143,7 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<ServerHandles, 
     let mut slots = slots(shares, &remotes).into_iter();
     let mut slot = || slots.next().expect("there is one for each remote");
     let pool = Arc::new(WorkPool::default());
-    let homes = homes(&config, device_count, shares);
+    let (homes, balance) = (homes(&config, device_count, shares), config.balance);
     let plans = deal(config, device_count, resp_gates, &pool, &tell);
     let stopper = Stopper(remotes.clone());
     let mut spawner = Spawner { threads: Vec::new(), ready: ready.clone(), stopper, shares };
@@ -151,18 +158,20 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<ServerHandles, 
         spawner.spawn(&devices[0], move |remote, ready| {
             live(remote, slot, plan, |device_set| alone(device_set, listeners, question, ready))
         })?;
-        let threads = spawner.threads;
-        return Ok(ServerHandles { threads, rules: rule_writers, questions: askers, resp });
+        return Ok(spawner.handles(rule_writers, askers, resp, None));
     }
     let subsystems: Vec<_> = plans.iter().map(|plan| plan.subsystems.clone()).collect();
     let with_subsystems = (devices, &subsystems[..]);
-    let (connection_links, mut device_links) =
+    let (mut connection_links, mut device_links) =
         connect(with_subsystems, connections, serves_all, &homes);
-    if shares {
-        for links in &mut device_links {
-            links.pool = Some(pool.clone());
-        }
+    for links in &mut device_links {
+        links.pool = shares.then(|| pool.clone());
     }
+    let first = if serves_all { 0 } else { device_count };
+    let diverters = connection_links.iter_mut().map(|links| &mut links.diverter);
+    let diverters = diverters.chain(device_links.iter_mut().map(|links| &mut links.diverter));
+    let diverters = diverters.skip(first);
+    let balance = balance.map(|config| balance::link(config, &remotes[first..], diverters));
     let plans = plans.into_iter().zip(rules);
     for ((remote, mut plan), mut connection_links) in
         devices.iter().zip(plans).zip(connection_links)
@@ -186,7 +195,7 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<ServerHandles, 
             Ok(report)
         })?;
     }
-    Ok(ServerHandles { threads: spawner.threads, rules: rule_writers, questions: askers, resp })
+    Ok(spawner.handles(rule_writers, askers, resp, balance))
 }
 
 /// A reactor's slot among its peers.
@@ -258,7 +267,7 @@ fn connect(
             resp.push(arrivals);
         }
         let (homes, deals) = (homes.clone(), Vec::new());
-        let (arrivals, pool) = (None, None);
+        let (arrivals, pool, diverter) = (None, None, None);
         device_links.push(DeviceLinks {
             reactor,
             devices: ends,
@@ -267,6 +276,7 @@ fn connect(
             arrivals,
             resp,
             pool,
+            diverter,
         });
     }
     if serves_all {
@@ -332,6 +342,17 @@ impl Spawner {
         })?;
         self.threads.push(thread);
         Ok(())
+    }
+
+    /// Returns the handles of all threads.
+    fn handles(
+        self,
+        rules: RuleWriters,
+        questions: Questions,
+        resp: Vec<RespAddrs>,
+        balance: Option<Arc<Shared>>,
+    ) -> ServerHandles {
+        ServerHandles { threads: self.threads, rules, questions, resp, balance }
     }
 }
 
@@ -410,7 +431,7 @@ async fn alone(
     ready: &Sender<Ready>,
 ) -> Result<(Connections, Closed), ServerError> {
     let connections = Connections::new();
-    let (addresses, listeners) = listeners.open(serve_here(&device_set, &connections))?;
+    let (addresses, listeners) = listeners.open(serve_here(&device_set, &connections, None))?;
     answer(questions, Some(device_set.clone()), &connections, &device_set.clients);
     say(ready, Ready::Up { addresses, began: device_set.began.clone() });
     stopped().await;
@@ -438,7 +459,8 @@ async fn device_side(
     }
     let connections = Connections::new();
     if let Some(arrivals) = links.arrivals {
-        let (arrivals, serve) = (arrivals.open(), serve_here(&device_set, &connections));
+        let diverter = links.diverter.map(DiverterLinks::open);
+        let (arrivals, serve) = (arrivals.open(), serve_here(&device_set, &connections, diverter));
         clock::spawn(async move {
             while let Some(arrival) = arrivals.receive().await {
                 serve(arrival);
@@ -461,11 +483,16 @@ async fn device_side(
 }
 
 /// Returns what serves a connection in the reactor of its devices.
-fn serve_here(device_set: &Rc<DeviceSet>, connections: &Connections) -> impl Fn(Arrival) + 'static {
+fn serve_here(
+    device_set: &Rc<DeviceSet>,
+    connections: &Connections,
+    diverter: Option<Rc<Diverter>>,
+) -> impl Fn(Arrival) + 'static {
     let (serving, inside) = (connections.clone(), device_set.clone());
+    let placement = diverter.map(|it| -> Rc<dyn Placement> { it });
     move |arrival: Arrival| {
-        let port = inside.port(arrival.way());
-        serving.serve(arrival, port);
+        let entrance = inside.entrance(arrival.way()).placed_by(placement.clone());
+        serving.serve(arrival, Rc::new(entrance));
     }
 }
 
@@ -493,9 +520,12 @@ async fn serve_connections(
     questions: NoticeEnd<Question>,
     ready: &Sender<Ready>,
 ) -> Result<Connections, ServerError> {
-    let DeviceLinks { reactor, devices, homes, deals, arrivals, resp, .. } = links;
+    let DeviceLinks { reactor, devices, homes, deals, arrivals, resp, diverter, .. } = links;
+    let diverter = diverter.map(DiverterLinks::open);
+    let placement = diverter.map(|it| -> Rc<dyn Placement> { it });
     let devices = devices.into_iter().map(|DeviceLink { subsystems, commands, responses }| {
-        PeerDevices::new(subsystems, reactor, commands.open(), responses.open())
+        let here = (reactor, placement.clone());
+        PeerDevices::new(subsystems, here, commands.open(), responses.open())
     });
     let router = Router::new(devices.collect(), homes);
     let (connections, redis) = (Connections::new(), Rc::new(RespClients::default()));

@@ -1,3 +1,4 @@
+use super::BalanceConfig;
 use super::ServedResp;
 use super::{ConnectionLimits, Served};
 use controller::Rules;
@@ -14,6 +15,8 @@ pub struct ServerConfig {
     pub http: Option<SocketAddr>,
     /// Number of reactors, each with its own thread.
     pub reactors: NonZero<u16>,
+    /// How reactors execute commands for each other. `None`: they do not.
+    pub balance: Option<BalanceConfig>,
     /// Limits of connections.
     pub connections: ConnectionLimits,
     /// Rules of hosts.
@@ -32,6 +35,7 @@ impl ServerConfig {
             nvme_tcp: vec![address],
             http: None,
             reactors,
+            balance: None,
             connections: ConnectionLimits::default(),
             rules: Rules::default(),
             devices: vec![ServedDevice {

@@ -277,6 +277,9 @@ pub struct ReactorStatus {
     /// Bytes of drives that it read and checked to scrub them.
     #[serde(default)]
     pub bytes_scrubbed: u64,
+    /// Commands of its connections that the balancer had other reactors execute.
+    #[serde(default)]
+    pub commands_diverted: u64,
     /// Locks that it found taken by another reactor.
     #[serde(default)]
     pub lock_waits: u64,

@@ -24,7 +24,11 @@ pub(super) fn status_of(facts: &Facts, uptime: Nanos, censuses: &[ReactorCounter
         each.map(|it| association_status(it, censuses[it.reactor as usize].now, &connections))
     });
     let reactors = censuses.iter().zip(&facts.remotes).zip(done(censuses));
-    let reactors = reactors.map(|((census, remote), done)| reactor_status(census, remote, done));
+    let diverted = |remote| facts.balance.as_ref().map_or(0, |balance| balance.diverted(remote));
+    let reactors = reactors.map(|((census, remote), done)| ReactorStatus {
+        commands_diverted: diverted(remote),
+        ..reactor_status(census, remote, done)
+    });
     Status {
         server: ServerStatus {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -155,6 +159,7 @@ fn reactor_status(census: &ReactorCounters, remote: &Remote, done: Done) -> Reac
         records_entered: done.records_entered,
         table_pages_written: done.table_pages_written,
         bytes_scrubbed: done.bytes_scrubbed,
+        commands_diverted: 0,
         lock_waits: census.lock_waits.count,
         lock_wait_ns: census.lock_waits.time.0,
         redis_clients: census.redis_clients,

@@ -119,6 +119,7 @@ fn status(uptime_ms: u64, work: WorkStatus, associations: Vec<AssociationStatus>
             records_entered: 0,
             table_pages_written: 0,
             bytes_scrubbed: 0,
+            commands_diverted: 0,
             lock_waits: uptime_ms * 3,
             lock_wait_ns: uptime_ms * 12_000,
             redis_clients: 0,

@@ -526,6 +526,8 @@ fn the_guide_has_every_key_of_a_file() {
     let words: std::collections::BTreeSet<_> = words.collect();
     for schema in
         [listen::SCHEMA, limits::SCHEMA, device::SCHEMA, subsystem::SCHEMA, referral::SCHEMA]
+            .into_iter()
+            .chain([balance::SCHEMA])
     {
         for key in schema.keys {
             assert!(words.contains(key), "docs/guide/server.md lacks {key} in {}", schema.title);
@@ -546,4 +548,75 @@ fn a_small_size_without_a_unit_is_refused() {
     // Of a value a few bytes are a sensible length.
     let config = parse(&FULL.replacen("\"64KiB\"", "\"64\"", 1)).unwrap();
     assert_eq!(config.limits.value_bytes, 64);
+}
+
+/// A drive that two cores share, and how these are balanced.
+const BALANCED: &str = "\
+[server]
+cores = 2
+nvme_tcp = [\"127.0.0.1:4420\"]
+
+[balance]
+policy = \"ps\"
+overload = 0.5
+spread = 0.25
+movable = 0.125
+window_ms = 20
+release = 0.5
+
+[[device]]
+name = \"fast\"
+device = \"mem:1GiB\"
+
+[[subsystem]]
+device = \"fast\"
+";
+
+#[test]
+fn the_cores_of_drives_can_be_balanced() {
+    let config = parse(BALANCED).unwrap();
+    let expected = BalanceConfig {
+        policy: ::balance::Policy::ProportionalShare,
+        settings: ::balance::Settings {
+            overload: 0.5,
+            spread: 0.25,
+            movable: 0.125,
+            window: base::Nanos::from_millis(20),
+            memory: ::balance::Memory::On { release: 0.5 },
+        },
+    };
+    assert_eq!((config.balance, config.server().balance), (Some(expected), Some(expected)));
+    assert_eq!(parse(FULL).unwrap().balance, None);
+    let settings =
+        "overload = 0.5\nspread = 0.25\nmovable = 0.125\nwindow_ms = 20\nrelease = 0.5\n";
+    let defaults = parse(&BALANCED.replace(settings, "")).unwrap().balance.unwrap();
+    assert_eq!(defaults.settings, ::balance::Settings::default());
+    let off = parse(&BALANCED.replace("release = 0.5", "memory = false")).unwrap();
+    assert_eq!(off.balance.unwrap().settings.memory, ::balance::Memory::Off);
+    assert_eq!(config.difference(&off), None);
+    let without = BALANCED.replace("[balance]\npolicy = \"ps\"\n", "").replace(settings, "");
+    let [with, without] = [config, parse(&without).unwrap()];
+    assert_eq!(with.difference(&without), Some("[balance]"));
+    assert_eq!(without.difference(&with), Some("[balance]"));
+}
+
+#[test]
+fn what_cannot_be_balanced_is_refused() {
+    for (from, to, sentence) in [
+        (
+            "\"ps\"",
+            "\"auto\"",
+            "line 6: policy in [balance] is \"auto\", but must be \"none\", \"rr\" or \"ps\"",
+        ),
+        ("policy = \"ps\"", "", "the key \"policy\" is missing in [balance]"),
+        ("0.25", "1.5", "line 8: spread in [balance] is 1.5, but must be"),
+        ("= 20", "= 0", "line 10: window_ms in [balance] is 0, but must be"),
+        ("release = 0.5", "release = 0.5\nmemory = false", "only with memory = true"),
+        ("cores = 2", "cores = 1", "one core cannot be balanced: set cores to 2 or more"),
+        ("mem:1GiB", "ideal", "commands on an emulated device stay on its core"),
+    ] {
+        assert!(BALANCED.contains(from), "{from}");
+        let error = parse(&BALANCED.replacen(from, to, 1)).expect_err(to).to_string();
+        assert!(error.contains(sentence), "{error}");
+    }
 }

@@ -46,6 +46,7 @@ fn one_and_more_reactors_answer_one_request_at_a_time_alike() {
         pair.end()
     });
     assert!(covered.errors > 0 && covered.transactions > 0, "{covered}");
+    assert!(covered.diverted > 0, "{covered}");
     assert!(covered.refused_transactions > 0, "watched keys were changed: {covered}");
 }
 
@@ -59,4 +60,5 @@ fn one_and_more_reactors_answer_clients_at_once_alike() {
         pair.end()
     });
     assert!(covered.errors > 0 && covered.transactions > 0, "{covered}");
+    assert!(covered.diverted > 0, "{covered}");
 }

@@ -1,5 +1,5 @@
 use drive::Format;
-use node::server::{Inquirer, Served, ServedResp, Server, ServerConfig, Status};
+use node::server::{BalanceConfig, Inquirer, Served, ServedResp, Server, ServerConfig, Status};
 use node::{DiskDrive, DiskOptions, MemoryKind};
 use reactor::{Reactor, Remote};
 use std::net::SocketAddr;
@@ -35,15 +35,25 @@ impl File {
 
     /// Serves it in so many reactors.
     pub(crate) fn serve(&self, reactors: u16) -> Scene {
+        self.serve_balanced(reactors, None)
+    }
+
+    /// The same with reactors that execute commands for each other.
+    pub(crate) fn serve_balanced(&self, reactors: u16, balance: Option<BalanceConfig>) -> Scene {
         let served = Served::Disk { path: self.path.clone(), options: DiskOptions::default() };
-        Scene { _folder: Some(self.folder.clone()), ..Scene::of(served, reactors) }
+        Scene { _folder: Some(self.folder.clone()), ..Scene::of(served, reactors, balance) }
     }
 }
 
 /// Serves a drive in memory in so many reactors.
 pub(crate) fn serve_memory(reactors: u16) -> Scene {
+    serve_memory_balanced(reactors, None)
+}
+
+/// The same with reactors that execute commands for each other.
+pub(crate) fn serve_memory_balanced(reactors: u16, balance: Option<BalanceConfig>) -> Scene {
     let (size_bytes, kind) = (DRIVE_BYTES, MemoryKind::Kv);
-    Scene::of(Served::Memory { size_bytes, kind, reactors: 1 }, reactors)
+    Scene::of(Served::Memory { size_bytes, kind, reactors: 1 }, reactors, balance)
 }
 
 pub(crate) struct Scene {
@@ -55,13 +65,13 @@ pub(crate) struct Scene {
 
 impl Scene {
     /// Serves a drive to NVMe/TCP hosts and Redis clients.
-    fn of(served: Served, reactors: u16) -> Self {
+    fn of(served: Served, reactors: u16, balance: Option<BalanceConfig>) -> Self {
         let reactors = NonZero::new(reactors).unwrap();
         let any = ([127, 0, 0, 1], 0).into();
         let mut config = ServerConfig::of_one(served, NQN, any, reactors);
         let resp = ServedResp::of_users(None).unwrap().at("127.0.0.1:0").unwrap();
         config.devices[0].resp = Some(resp);
-        let server = Server::start(ServerConfig { http: Some(any), ..config }).unwrap();
+        let server = Server::start(ServerConfig { http: Some(any), balance, ..config }).unwrap();
         let inquirer = Inquirer::new(server.http_address().unwrap()).unwrap();
         Self { server, inquirer, _folder: None }
     }

@@ -40,6 +40,7 @@ impl Scene {
         let config = ServerConfig {
             nvme_tcp: vec![([127, 0, 0, 1], 0).into()],
             http: Some(([127, 0, 0, 1], 0).into()),
+            balance: None,
             reactors: NonZero::new(reactors).unwrap(),
             connections: node::server::ConnectionLimits::default(),
             rules: controller::Rules::default(),

@@ -15,6 +15,8 @@ pub(crate) struct Covered {
     pub(crate) replies: u64,
     /// Those of NVMe hosts.
     pub(crate) replies_to_hosts: u64,
+    /// Commands of hosts that reactors had others execute.
+    pub(crate) diverted: u64,
     /// Errors of Redis clients, and statuses other than success.
     pub(crate) errors: u64,
     /// EXEC that executed commands.
@@ -54,6 +56,7 @@ impl AddAssign for Covered {
         self.servers.extend(other.servers);
         self.replies += other.replies;
         self.replies_to_hosts += other.replies_to_hosts;
+        self.diverted += other.diverted;
         self.errors += other.errors;
         self.transactions += other.transactions;
         self.refused_transactions += other.refused_transactions;
@@ -66,10 +69,11 @@ impl fmt::Display for Covered {
         let servers: Vec<_> = self.servers.iter().map(String::as_str).collect();
         write!(
             f,
-            "{} equal replies, {} of them to NVMe hosts, {} errors, {} transactions and {} with a \
-             changed watched key, {} commands of Redis, by {}",
+            "{} equal replies, {} of them to NVMe hosts, {} of those diverted, {} errors, {} \
+             transactions and {} with a changed watched key, {} commands of Redis, by {}",
             self.replies,
             self.replies_to_hosts,
+            self.diverted,
             self.errors,
             self.transactions,
             self.refused_transactions,

@@ -5,7 +5,10 @@ use super::host_command::HostCommand;
 use super::request::{Reply, Request, Round};
 use super::scenes::Step;
 use super::side::{CLIENTS, HOSTS, REDIS_CLIENTS, Side};
-use crate::shared_drive::scene::{File, serve_memory};
+use crate::shared_drive::scene::{File, serve_memory, serve_memory_balanced};
+use balance::{Policy, Settings};
+use base::Nanos;
+use node::server::BalanceConfig;
 use spec::ListReader;
 use std::collections::VecDeque;
 use std::thread;
@@ -46,11 +49,14 @@ impl Pair {
         let on_disk = seed.is_multiple_of(2);
         let reactors = [2, 4, 3][usize::try_from(seed / 2 % 3).unwrap()];
         let medium = if on_disk { "disk" } else { "memory" };
-        let server = format!("{reactors} reactors, drive on {medium}");
+        // Half of the servers, in memory as on a disk.
+        let balance = (seed / 2).is_multiple_of(2).then(|| eager(seed));
+        let balanced = if balance.is_some() { ", balanced" } else { "" };
+        let server = format!("{reactors} reactors{balanced}, drive on {medium}");
         let files = on_disk.then(|| (File::formatted(), File::formatted()));
         let (one, many) = match &files {
-            Some((one, many)) => (one.serve(1), many.serve(reactors)),
-            None => (serve_memory(1), serve_memory(reactors)),
+            Some((one, many)) => (one.serve(1), many.serve_balanced(reactors, balance)),
+            None => (serve_memory(1), serve_memory_balanced(reactors, balance)),
         };
         Self {
             one: Side::of(one),
@@ -136,6 +142,7 @@ impl Pair {
         self.compare_contents();
         self.compare_counters();
         self.many.check_commands();
+        self.covered.diverted += self.many.diverted();
         let Some(file) = self.file.take() else {
             self.many.stop();
             self.one.stop();
@@ -211,6 +218,16 @@ impl Pair {
         let [one, many] = [&mut self.one, &mut self.many].map(|side| counters(&side.ask(0, &info)));
         assert_eq!(one, many, "{}: counters of INFO of 1 reactor, and of several", self.name);
     }
+}
+
+/// Returns a balancer that diverts commands at the least difference.
+fn eager(seed: u64) -> BalanceConfig {
+    let policy =
+        if (seed / 4).is_multiple_of(2) { Policy::ProportionalShare } else { Policy::RoundRobin };
+    let window = Nanos::from_millis(1);
+    let settings =
+        Settings { overload: 0.0, spread: 0.0, movable: 1.0, window, ..Settings::default() };
+    BalanceConfig { policy, settings }
 }
 
 /// Returns commands that read all that a key holds, whichever type it has.

@@ -50,6 +50,11 @@ impl Side {
         assert!(commands.iter().all(|count| *count > 0), "commands of each: {commands:?}");
     }
 
+    /// Returns the number of commands that reactors had others execute.
+    pub(crate) fn diverted(&self) -> u64 {
+        self.scene.status().reactors.iter().map(|reactor| reactor.commands_diverted).sum()
+    }
+
     pub(crate) fn ask(&mut self, client: usize, requests: &[Request]) -> Vec<Reply> {
         self.clients[client].ask(requests)
     }

@@ -1,0 +1,132 @@
+//! `kvasir serve --balance`: busy cores send commands to others.
+
+use crate::program::{SMALL, json, kvasir};
+use crate::redis::page;
+use crate::serving::Serving;
+use rustix::process::Signal;
+use serde_json::{Value, from_str, json as value};
+use std::time::{Duration, Instant};
+use tempfile::tempdir;
+
+/// Many times what the program takes for anything on a busy machine.
+const TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Two cores that differ as soon as one has a command.
+fn file(policy: &str) -> String {
+    format!(
+        "[server]
+cores = 2
+clock = \"none\"
+nvme_tcp = [\":0\"]
+http = \":0\"
+
+[balance]
+policy = \"{policy}\"
+overload = 0.0
+spread = 0.0
+movable = 1.0
+window_ms = 5
+
+[[device]]
+name = \"fast\"
+device = \"mem:64MiB\"
+
+[[subsystem]]
+device = \"fast\"
+"
+    )
+}
+
+/// Stores and retrieves pairs by one queue, and checks what it reads.
+fn load(served: &Serving) {
+    for kind in ["store", "retrieve"] {
+        let target = served.uri(0);
+        let bench = ["bench", kind, "--keys", "500", "--ops", "5000", "--value-size", "3000"];
+        let more = ["--queue-depth", "32", "--overwrite", "--json", "--target", &target];
+        let report = json(bench.iter().chain(&more));
+        assert_eq!(report["errors"], 0, "{report}");
+    }
+}
+
+/// Returns the commands that each core had others execute.
+fn diverted(served: &Serving) -> Vec<u64> {
+    let status: Value = from_str(&page(served.ready["http"].as_str().unwrap(), "/status")).unwrap();
+    let reactors = status["reactors"].as_array().unwrap();
+    reactors.iter().map(|reactor| reactor["commands_diverted"].as_u64().unwrap()).collect()
+}
+
+#[test]
+fn a_policy_that_a_reload_sets_moves_commands_and_no_reply_changes() {
+    let folder = tempdir().unwrap();
+    let served = Serving::with_file(folder.path(), &file("none"));
+    assert_eq!(served.ready["balance"]["policy"], "none");
+    load(&served);
+    assert_eq!(diverted(&served), [0, 0]);
+    for policy in ["ps", "rr"] {
+        std::fs::write(folder.path().join("server.toml"), file(policy)).unwrap();
+        served.signal(Signal::HUP);
+        assert!(served.error_line().starts_with("kvasir: reloaded "));
+        let (begin, before) = (Instant::now(), diverted(&served).iter().sum::<u64>());
+        while diverted(&served).iter().sum::<u64>() < before + 100 {
+            assert!(begin.elapsed() < TIMEOUT, "{policy} moves nothing");
+            load(&served);
+        }
+    }
+    let metrics = page(served.ready["http"].as_str().unwrap(), "/metrics");
+    assert!(metrics.contains("\nkvasir_reactor_diverted_commands_total{reactor=\"0\"} "));
+    served.stop();
+}
+
+#[test]
+fn a_check_prints_the_bounds_of_a_balancer() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("server.toml");
+    std::fs::write(&path, file("ps")).unwrap();
+    let path = path.to_str().unwrap();
+    let bounds = "balance: policy ps, overload 0, spread 0, movable 1, window_ms 5, memory true, \
+                  release 0.05";
+    let checked = kvasir(["serve", "--config", path, "--check"]).stdout;
+    assert!(checked.lines().any(|line| line == bounds), "{checked}");
+    let expected = value!({
+        "policy": "ps", "overload": 0.0, "spread": 0.0, "movable": 1.0, "window_ms": 5,
+        "memory": true, "release": 0.05
+    });
+    assert_eq!(json(["serve", "--config", path, "--check", "--json"])["balance"], expected);
+}
+
+#[test]
+fn an_emulated_device_or_one_core_cannot_be_balanced() {
+    let emulated = "kvasir: commands on an emulated device stay on its core, so they cannot be \
+                    balanced: serve a drive on a disk or in memory\n";
+    let alone = "kvasir: one core cannot be balanced: set cores to 2 or more\n";
+    for (device, cores, policy, sentence) in
+        [(SMALL, "2", "rr", emulated), ("mem:64MiB", "1", "ps", alone)]
+    {
+        let words = ["serve", "--device", device, "--nvme-tcp", ":0", "--cores", cores];
+        let refused = kvasir(words.iter().chain(&["--balance", policy]));
+        assert_eq!((refused.code, &refused.stderr[..]), (Some(2), sentence));
+    }
+}
+
+#[test]
+fn a_policy_of_the_command_line_serves_by_the_usual_bounds() {
+    let served = Serving::start([
+        "--device",
+        "mem:64MiB",
+        "--nvme-tcp",
+        ":0",
+        "--clock",
+        "none",
+        "--cores",
+        "2",
+        "--balance",
+        "ps",
+    ]);
+    let expected = value!({
+        "policy": "ps", "overload": 0.4, "spread": 0.1, "movable": 0.2, "window_ms": 100,
+        "memory": true, "release": 0.05
+    });
+    assert_eq!(served.ready["balance"], expected);
+    load(&served);
+    served.stop();
+}
