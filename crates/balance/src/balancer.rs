@@ -37,7 +37,8 @@ impl Balancer {
         let given = if is_unbalanced { self.given(&groups) } else { vec![0.0; loads.len()] };
         let movable: Vec<f64> = loads.iter().map(|load| share(load.movable, window)).collect();
         for core in 0..loads.len() {
-            self.lower(core, groups.excess(core) > 0.0);
+            let is_high = groups.excess(core) > 0.0;
+            self.lower(core, is_high && groups.are_overloaded(&self.settings));
         }
         for (core, given) in given.into_iter().enumerate().filter(|(_, given)| *given > 0.0) {
             self.divide(core, given, &groups, &movable);
@@ -68,15 +69,20 @@ impl Balancer {
         }
     }
 
-    /// Lowers what `core` diverts, before it may divert more. `is_high` says that it is above the
-    /// mean.
-    fn lower(&mut self, core: usize, is_high: bool) {
-        match self.settings.memory {
-            _ if self.policy == Policy::None => self.routes[core].keep(0.0),
-            Memory::Off => self.routes[core].keep(0.0),
-            Memory::On { release } if !is_high => self.routes[core].keep(1.0 - release),
-            Memory::On { .. } => {}
-        }
+    /// Lowers what `core` diverts, before it may divert more. With memory it `keeps` all or takes
+    /// a part back.
+    fn lower(&mut self, core: usize, keeps: bool) {
+        let kept = match self.settings.memory {
+            Memory::On { release } if self.policy != Policy::None => {
+                if keeps {
+                    1.0
+                } else {
+                    1.0 - release
+                }
+            }
+            _ => 0.0,
+        };
+        self.routes[core].keep(kept);
     }
 
     /// Divides the utilisation that `core` gives away among the low group.
@@ -205,6 +211,13 @@ mod tests {
         assert_near(&routes[1..2], &[[0.48 + more, 0.0, 0.08]]);
         let routes = shares(balancer.end_window(WINDOW, &loads(&[40, 40, 40])));
         assert_near(&routes[1..2], &[[0.95 * (0.48 + more), 0.0, 0.95 * 0.08]]);
+        // It is above the mean, first with an overloaded core and then without.
+        let routes = shares(balancer.end_window(WINDOW, &loads(&[40, 42, 40])));
+        assert_near(&routes[1..2], &[[0.95 * (0.48 + more), 0.0, 0.95 * 0.08]]);
+        for _ in 0..200 {
+            balancer.end_window(WINDOW, &loads(&[1, 2, 1]));
+        }
+        assert_eq!(balancer.end_window(WINDOW, &loads(&[1, 2, 1]))[1], Route::new(3));
     }
 
     #[test]

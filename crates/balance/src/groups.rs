@@ -20,12 +20,20 @@ impl Groups {
         Self { utilisations, mean }
     }
 
+    /// Returns whether a core is overloaded.
+    pub fn are_overloaded(&self, settings: &Settings) -> bool {
+        self.highest() > settings.overload
+    }
+
     /// Returns whether the cores need balancing: one is overloaded, and the highest and lowest
     /// utilisation are too far apart.
     pub fn are_unbalanced(&self, settings: &Settings) -> bool {
-        let highest = self.utilisations.iter().copied().fold(f64::MIN, f64::max);
         let lowest = self.utilisations.iter().copied().fold(f64::MAX, f64::min);
-        highest > settings.overload && highest - lowest > settings.spread
+        self.are_overloaded(settings) && self.highest() - lowest > settings.spread
+    }
+
+    fn highest(&self) -> f64 {
+        self.utilisations.iter().copied().fold(f64::MIN, f64::max)
     }
 
     /// Returns the utilisation that `core` has above the mean: the high group has some.

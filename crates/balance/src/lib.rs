@@ -22,7 +22,7 @@
 //! - Over any number of requests, a core diverts its share of them, exact to one request.
 //!
 //! # Trusts
-//! The loads of a window are of that window: a core was busy for at most its length.
+//! The loads of a window are of that window, but for a small part of the one before.
 //!
 //! # Not here
 //! The clock that ends a window, and the transfer of a request to another core.

@@ -10,9 +10,10 @@ pub struct Load {
 }
 
 impl Load {
-    /// Returns the share of a window for which the core was busy, from 0 to 1.
+    /// Returns the share of a window for which the core was busy, at most 1: a reactor may count
+    /// the end of the window before.
     pub(crate) fn utilisation(self, window: Nanos) -> f64 {
-        share(self.busy, window)
+        share(self.busy, window).min(1.0)
     }
 }
 

@@ -1,3 +1,6 @@
+/// The smallest share that is kept: one request of 10,000.
+const LEAST: f64 = 1e-4;
+
 /// Which shares of the requests that a core receives other cores execute.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Route {
@@ -21,10 +24,11 @@ impl Route {
         self.shares.iter().sum()
     }
 
-    /// Keeps the part `kept` of all shares, from 0 to 1.
+    /// Keeps the part `kept` of all shares, from 0 to 1. Shares below [`LEAST`] become 0.
     pub(crate) fn keep(&mut self, kept: f64) {
         for share in &mut self.shares {
-            *share *= kept;
+            let part = *share * kept;
+            *share = if part < LEAST { 0.0 } else { part };
         }
     }
 

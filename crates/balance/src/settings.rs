@@ -34,10 +34,10 @@ pub struct Settings {
 pub enum Memory {
     /// Nothing: a core gives away its share anew in each window.
     Off,
-    /// What it diverted in the window before. A window in which the core is not above the mean
-    /// lowers this by the share `release`, so a balanced core stays near the mean. A core gives
-    /// away at most what it has above the mean. A core of the low group first takes back what it
-    /// diverts to a core of the high group.
+    /// What it diverted in the window before. A window in which the core is not above the mean, or
+    /// no core is overloaded, lowers this by the share `release`. So a balanced core stays near
+    /// the mean. A core gives away at most what it has above the mean. A core of the low group
+    /// first takes back what it diverts to a core of the high group.
     On {
         /// The share.
         release: f64,
