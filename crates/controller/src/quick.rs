@@ -77,10 +77,24 @@ impl Quick {
         }
     }
 
-    /// Takes out what is left to execute: [`Self::attempt`] has returned [`Tried::Waits`].
+    /// Takes out what is left to execute, after [`Tried::Waits`] or before an attempt.
     pub(crate) fn take(&mut self) -> Self {
         let action = std::mem::replace(&mut self.action, Action::Retrieve(0));
         Self { space: self.space, key: self.key.clone(), hash: self.hash, action }
+    }
+
+    /// Announces a Store, which is not, to the reactor that executes it.
+    pub(crate) fn announce(&mut self, store: &Arc<Store>) {
+        if let Action::Store(_, announced) = &mut self.action {
+            *announced = Some(store.announce());
+        }
+    }
+
+    /// Ends the announcement of a Store: another reactor executes it.
+    pub(crate) fn retract(&mut self) {
+        if let Action::Store(_, announced) = &mut self.action {
+            *announced = None;
+        }
     }
 
     /// Returns what is counted for it. `room` is the length of the host's buffer.

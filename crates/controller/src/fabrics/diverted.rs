@@ -33,8 +33,10 @@ impl DivertedQueue {
 
     /// Executes numbered commands, which it takes. Those that must wait continue in tasks.
     pub fn execute(self: &Rc<Self>, commands: &mut Vec<(u64, DivertedCommand)>) {
-        for (_, command) in &*commands {
-            command.quick.prefetch(store_of(&command.namespace));
+        // All are announced before the first is executed, so that they share a page.
+        for (_, DivertedCommand { namespace, quick }) in &mut *commands {
+            quick.prefetch(store_of(namespace));
+            quick.announce(store_of(namespace));
         }
         for (number, DivertedCommand { namespace, mut quick }) in commands.drain(..) {
             match quick.attempt(store_of(&namespace)) {
@@ -86,8 +88,9 @@ impl Pair {
         io_context: &IoContext,
         (placement, to): (&dyn Placement, usize),
         namespace: &Arc<NamespaceInUse>,
-        (head, begun, quick): (CommandHead, Begun, Quick),
+        (head, begun, mut quick): (CommandHead, Begun, Quick),
     ) {
+        quick.retract();
         io_context.tally.begin(clock::now());
         let ticket = self.take_slot(head).expect("the queue had room for the command");
         let (pair, command) =

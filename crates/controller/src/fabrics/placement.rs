@@ -17,7 +17,7 @@ pub trait Placement {
     /// returns.
     fn divert(&self, to: usize, command: DivertedCommand, answer: Answer);
 
-    /// Notes that this reactor has executed commands of its queues for this time.
+    /// Notes that this reactor took this time to execute commands of its queues, or to divert them.
     fn executed(&self, time: Nanos);
 }
 
