@@ -3,10 +3,11 @@
 //! With one reactor, devices and connections share it, and no command leaves its core. With more,
 //! the first reactors have one device or more each, and at least one reactor is for connections.
 //! New connections are distributed over those. A connection's reactor executes the commands on a
-//! drive on a disk or in memory itself. Commands on an emulated device go through the [`bridge`] to
-//! its reactor. With both kinds, the [`router`] selects by the name in the queue's Connect. Without
-//! emulated devices, Redis clients are distributed over the reactor of their drive and those for
-//! connections, and a reactor that has all drives is for connections too.
+//! drive on a disk or in memory itself, unless the balancer ([`balance`]) has another one do it.
+//! Commands on an emulated device go through the [`bridge`] to its reactor. With both kinds, the
+//! [`router`] selects by the name in the queue's Connect. Without emulated devices, Redis clients
+//! are distributed over the reactor of their drive and those for connections, and a reactor that
+//! has all drives is for connections too.
 
 mod accept_order;
 mod address;

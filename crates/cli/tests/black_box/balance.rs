@@ -1,10 +1,12 @@
 //! `kvasir serve --balance`: busy cores send commands to others.
 
+use crate::drive::{formatted, shown};
 use crate::program::{SMALL, json, kvasir};
 use crate::redis::page;
 use crate::serving::Serving;
 use rustix::process::Signal;
 use serde_json::{Value, from_str, json as value};
+use std::thread::spawn;
 use std::time::{Duration, Instant};
 use tempfile::tempdir;
 
@@ -26,6 +28,7 @@ overload = 0.0
 spread = 0.0
 movable = 1.0
 window_ms = 5
+memory = false
 
 [[device]]
 name = \"fast\"
@@ -77,19 +80,42 @@ fn a_policy_that_a_reload_sets_moves_commands_and_no_reply_changes() {
     served.stop();
 }
 
+/// The load ends with the connection, at any instant: commands of one core are in the log of
+/// another.
+#[test]
+fn a_stop_under_load_keeps_the_drive_whole() {
+    let (folder, drive) = formatted();
+    let text = file("ps").replace("mem:64MiB", shown(&drive));
+    for round in 0..6 {
+        let served = Serving::with_file(folder.path(), &text);
+        let target = served.uri(0);
+        let bench = ["bench", "store", "--keys", "500", "--seconds", "60", "--value-size", "3000"];
+        let more = ["--queue-depth", "64", "--overwrite", "--target", &target];
+        let words: Vec<String> = bench.iter().chain(&more).map(ToString::to_string).collect();
+        let load = spawn(move || kvasir(words));
+        let begin = Instant::now();
+        while diverted(&served).iter().sum::<u64>() < 100 * (1 + round) {
+            assert!(begin.elapsed() < TIMEOUT, "nothing moves");
+        }
+        served.stop();
+        assert_eq!(load.join().unwrap().code, Some(1), "its connection has ended");
+    }
+    let checked = kvasir(["check", shown(&drive)]);
+    assert_eq!(checked.code, Some(0), "{}", checked.stdout);
+}
+
 #[test]
 fn a_check_prints_the_bounds_of_a_balancer() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("server.toml");
     std::fs::write(&path, file("ps")).unwrap();
     let path = path.to_str().unwrap();
-    let bounds = "balance: policy ps, overload 0, spread 0, movable 1, window_ms 5, memory true, \
-                  release 0.05";
+    let bounds = "balance: policy ps, overload 0, spread 0, movable 1, window_ms 5, memory false";
     let checked = kvasir(["serve", "--config", path, "--check"]).stdout;
     assert!(checked.lines().any(|line| line == bounds), "{checked}");
     let expected = value!({
         "policy": "ps", "overload": 0.0, "spread": 0.0, "movable": 1.0, "window_ms": 5,
-        "memory": true, "release": 0.05
+        "memory": false
     });
     assert_eq!(json(["serve", "--config", path, "--check", "--json"])["balance"], expected);
 }

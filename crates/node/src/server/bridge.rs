@@ -4,9 +4,9 @@
 //! Connections number their queues. A reused queue number gets a new life count, so a response that
 //! arrives after its connection has closed is dropped.
 //!
-//! Each reactor executes the commands of its connections on a drive without emulation itself
-//! ([`PeerDevices::near_port`]). The drive closes when no reactor executes commands
-//! ([`PeerDevices::leave`], [`FarQueues::left`]). All reactors run until it is closed
+//! Each reactor executes the commands of its connections on a drive without emulation itself, or
+//! has another one do it ([`PeerDevices::near_port`]). The drive closes when no reactor executes
+//! commands ([`PeerDevices::leave`], [`FarQueues::left`]). All reactors run until it is closed
 //! ([`PeerDevices::gone`]), because their tasks wait for one another, and the drive for pieces of
 //! its work.
 
@@ -321,7 +321,7 @@ impl FarQueues {
 
     fn open(self: &Rc<Self>, id: QueueId, way: ConnectionInfo) {
         let connection = Rc::new(FarConnection { id, queues: self.clone() });
-        let queue = self.device_set.entrance(way).queue(connection);
+        let queue = self.device_set.entrance(way, Users::default()).queue(connection);
         let place = id.place as usize;
         let mut queues = self.queues.borrow_mut();
         let places = queues.len().max(place + 1);

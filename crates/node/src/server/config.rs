@@ -15,6 +15,7 @@ pub use self::subsystem::SubsystemConfig;
 
 use self::listen::Listen;
 use super::ServerConfig;
+use super::reactors::device_reactors;
 use super::{BalanceConfig, ConnectionLimits, Pace, Served, ServedDevice, ServedSubsystem};
 use crate::ProfileError;
 use crate::profile::read_file;
@@ -171,17 +172,26 @@ impl Config {
 /// Checks that commands on these devices can move between so many reactors.
 pub fn check_balance<'a>(
     cores: NonZero<u16>,
-    mut served: impl Iterator<Item = &'a Served>,
+    served: impl Iterator<Item = &'a Served>,
 ) -> Result<(), String> {
-    if served.any(|served| matches!(served, Served::Emulated(_))) {
+    let (served, cores): (Vec<&Served>, usize) = (served.collect(), cores.get().into());
+    if served.iter().any(|served| matches!(served, Served::Emulated(_))) {
         return Err(
             "commands on an emulated device stay on its core, so they cannot be balanced: \
                     serve a drive on a disk or in memory"
                 .to_owned(),
         );
     }
-    if cores.get() < 2 {
+    if cores < 2 {
         return Err("one core cannot be balanced: set cores to 2 or more".to_owned());
+    }
+    let of_devices = device_reactors(cores, served.len());
+    if of_devices > 1 && cores - of_devices < 2 {
+        return Err(format!(
+            "{of_devices} of {cores} cores have devices, so one core is left for connections and \
+             cannot be balanced: set cores to {} or more",
+            served.len() + 2
+        ));
     }
     Ok(())
 }

@@ -276,11 +276,12 @@ impl DeviceSet {
         each.reduce(RedisReport::and)
     }
 
-    /// Returns the entrance to this reactor's devices for a host that connected by `way`.
-    pub(super) fn entrance(&self, way: ConnectionInfo) -> Entrance {
+    /// Returns the entrance to this reactor's devices for a host that connected by `way`. Its
+    /// queues count as `users` until their last commands have ended.
+    pub(super) fn entrance(&self, way: ConnectionInfo, users: Users) -> Entrance {
         let address = transport_address(way.address);
         let entrance = Entrance::new(self.subsystems.clone(), address).of_connection(way.number);
-        entrance.in_reactor(self.reactor, Users::default())
+        entrance.in_reactor(self.reactor, users)
     }
 
     /// Closes the devices, also after one fails: see [`Drive::close`].

@@ -15,6 +15,7 @@ use super::served::Served;
 use super::served_state::Began;
 use super::setup::{ServedDevice, ServerConfig};
 use super::stopper::Stopper;
+use clock::{Stage, Users};
 use controller::{Placement, Rules, Subsystems};
 use engine::WorkPool;
 use reactor::{
@@ -129,12 +130,9 @@ pub(super) fn device_reactors(reactors: usize, devices: usize) -> usize {
 /// Starts a thread for each reactor; each reports once when it is ready.
 pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<ServerHandles, ServerError> {
     let Plan { config, remotes, places, tell } = plan;
-    let listeners = config.nvme_tcp.iter().map(|&address| {
-        TcpListener::bind(address).map_err(|error| ServerError::Listen { address, error })
-    });
     let resp_gates = RespListeners::bind_all(&config.devices, &places)?;
     let resp = resp_gates.iter().map(RespListeners::sign).collect::<Result<_, _>>()?;
-    let listeners = Listeners { listeners: listeners.collect::<Result<_, _>>()?, places };
+    let listeners = Listeners::bind(&config.nvme_tcp, places)?;
     let device_count = device_reactors(remotes.len(), config.devices.len());
     let shares = remotes.len() > 1 && has_shared(&config);
     // The clock of an emulated device is not that of the other reactors.
@@ -150,6 +148,8 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<ServerHandles, 
     let (devices, connections) = remotes.split_at(device_count);
     let (rule_writers, rules): (RuleWriters, Vec<_>) = devices.iter().map(notices).unzip();
     let (askers, questions): (Questions, Vec<_>) = remotes.iter().map(notices).unzip();
+    let mut handles =
+        ServerHandles { rules: rule_writers, questions: askers, resp, ..ServerHandles::default() };
     let mut questions = questions.into_iter();
     let mut question = || questions.next().expect("each reactor is asked");
     if connections.is_empty() {
@@ -158,20 +158,20 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<ServerHandles, 
         spawner.spawn(&devices[0], move |remote, ready| {
             live(remote, slot, plan, |device_set| alone(device_set, listeners, question, ready))
         })?;
-        return Ok(spawner.handles(rule_writers, askers, resp, None));
+        handles.threads = spawner.threads;
+        return Ok(handles);
     }
     let subsystems: Vec<_> = plans.iter().map(|plan| plan.subsystems.clone()).collect();
-    let with_subsystems = (devices, &subsystems[..]);
     let (mut connection_links, mut device_links) =
-        connect(with_subsystems, connections, serves_all, &homes);
+        connect((devices, &subsystems[..]), connections, serves_all, &homes);
     for links in &mut device_links {
         links.pool = shares.then(|| pool.clone());
     }
     let first = if serves_all { 0 } else { device_count };
-    let diverters = connection_links.iter_mut().map(|links| &mut links.diverter);
-    let diverters = diverters.chain(device_links.iter_mut().map(|links| &mut links.diverter));
-    let diverters = diverters.skip(first);
-    let balance = balance.map(|config| balance::link(config, &remotes[first..], diverters));
+    let of_devices = connection_links.iter_mut().map(|links| &mut links.diverter);
+    let of_connections = device_links.iter_mut().map(|links| &mut links.diverter);
+    let diverters = of_devices.chain(of_connections).skip(first);
+    handles.balance = balance.map(|it| balance::link(it, &remotes[first..], diverters));
     let plans = plans.into_iter().zip(rules);
     for ((remote, mut plan), mut connection_links) in
         devices.iter().zip(plans).zip(connection_links)
@@ -195,7 +195,8 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<ServerHandles, 
             Ok(report)
         })?;
     }
-    Ok(spawner.handles(rule_writers, askers, resp, balance))
+    handles.threads = spawner.threads;
+    Ok(handles)
 }
 
 /// A reactor's slot among its peers.
@@ -343,17 +344,6 @@ impl Spawner {
         self.threads.push(thread);
         Ok(())
     }
-
-    /// Returns the handles of all threads.
-    fn handles(
-        self,
-        rules: RuleWriters,
-        questions: Questions,
-        resp: Vec<RespAddrs>,
-        balance: Option<Arc<Shared>>,
-    ) -> ServerHandles {
-        ServerHandles { threads: self.threads, rules, questions, resp, balance }
-    }
 }
 
 fn run(
@@ -431,7 +421,8 @@ async fn alone(
     ready: &Sender<Ready>,
 ) -> Result<(Connections, Closed), ServerError> {
     let connections = Connections::new();
-    let (addresses, listeners) = listeners.open(serve_here(&device_set, &connections, None))?;
+    let (addresses, listeners) =
+        listeners.open(serve_here(&device_set, &connections, &Users::default(), None))?;
     answer(questions, Some(device_set.clone()), &connections, &device_set.clients);
     say(ready, Ready::Up { addresses, began: device_set.began.clone() });
     stopped().await;
@@ -457,10 +448,11 @@ async fn device_side(
         clock::spawn(queues.clone().serve(commands.open()));
         bridges.push(queues);
     }
-    let connections = Connections::new();
+    let (connections, users) = (Connections::new(), Users::default());
     if let Some(arrivals) = links.arrivals {
         let diverter = links.diverter.map(DiverterLinks::open);
-        let (arrivals, serve) = (arrivals.open(), serve_here(&device_set, &connections, diverter));
+        let serve = serve_here(&device_set, &connections, &users, diverter);
+        let arrivals = arrivals.open();
         clock::spawn(async move {
             while let Some(arrival) = arrivals.receive().await {
                 serve(arrival);
@@ -474,6 +466,8 @@ async fn device_side(
         queues.end();
     }
     connections.end().await;
+    // Other reactors may execute their commands.
+    users.end(Stage::Queue).await;
     for queues in &bridges {
         queues.left().await;
     }
@@ -482,16 +476,18 @@ async fn device_side(
     Ok((connections, closed))
 }
 
-/// Returns what serves a connection in the reactor of its devices.
+/// Returns what serves a connection in the reactor of its devices, as one of `users`.
 fn serve_here(
     device_set: &Rc<DeviceSet>,
     connections: &Connections,
+    users: &Users,
     diverter: Option<Rc<Diverter>>,
 ) -> impl Fn(Arrival) + 'static {
-    let (serving, inside) = (connections.clone(), device_set.clone());
+    let (serving, inside, users) = (connections.clone(), device_set.clone(), users.clone());
     let placement = diverter.map(|it| -> Rc<dyn Placement> { it });
     move |arrival: Arrival| {
-        let entrance = inside.entrance(arrival.way()).placed_by(placement.clone());
+        let entrance = inside.entrance(arrival.way(), users.clone());
+        let entrance = entrance.placed_by(placement.clone());
         serving.serve(arrival, Rc::new(entrance));
     }
 }
@@ -576,6 +572,14 @@ async fn serve_connections(
 }
 
 impl Listeners {
+    fn bind(addresses: &[SocketAddr], places: ConnectionLimit) -> Result<Self, ServerError> {
+        let bind = |&address: &SocketAddr| {
+            TcpListener::bind(address).map_err(|error| ServerError::Listen { address, error })
+        };
+        let listeners = addresses.iter().map(bind).collect::<Result<_, _>>()?;
+        Ok(Self { listeners, places })
+    }
+
     /// Passes each connection with a slot to `take`, and closes others. Returns the addresses and
     /// the listeners.
     fn open(

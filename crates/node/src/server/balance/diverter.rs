@@ -1,8 +1,9 @@
 //! Sends commands of a reactor's queues to other reactors, and executes theirs.
 
 use super::BalanceConfig;
-use super::monitor::balance;
+use super::monitor::end_windows;
 use super::shared::Shared;
+use crate::server::bridge::MESSAGES;
 use balance::Router;
 use base::Nanos;
 use controller::{Answer, DivertedCommand, DivertedOutcome, DivertedQueue, Placement};
@@ -12,10 +13,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Capacity of an inbox in messages: as many commands as a busy connection has at a time.
-const MESSAGES: usize = 1_024;
-
-/// Commands whose index entries are prefetched together.
+/// Messages that are handled before other tasks have a turn. The index entries of their commands
+/// are prefetched together.
 const TOGETHER_MAX: usize = 32;
 
 /// A message between two reactors.
@@ -30,7 +29,7 @@ enum Message {
 pub(crate) struct DiverterLinks {
     shared: Arc<Shared>,
     /// The place of this reactor among those that are balanced.
-    reactor: usize,
+    place: usize,
     /// To each reactor; `None` to itself.
     to: Vec<Option<SendEnd<Message>>>,
     /// The same from each reactor.
@@ -45,9 +44,9 @@ pub(crate) fn link<'a>(
     places: impl Iterator<Item = &'a mut Option<DiverterLinks>>,
 ) -> Arc<Shared> {
     let shared = Arc::new(Shared::new(config, remotes));
-    let unlinked = |reactor| {
+    let unlinked = |place| {
         let (to, from) = (Vec::new(), remotes.iter().map(|_| None).collect());
-        DiverterLinks { shared: shared.clone(), reactor, to, from }
+        DiverterLinks { shared: shared.clone(), place, to, from }
     };
     let mut links: Vec<DiverterLinks> = (0..remotes.len()).map(unlinked).collect();
     for (from, sender) in remotes.iter().enumerate() {
@@ -66,10 +65,10 @@ impl DiverterLinks {
     /// Opens the links in their reactor, and executes the commands of the others until it ends. The
     /// first reactor also balances all.
     pub(crate) fn open(self) -> Rc<Diverter> {
-        let Self { shared, reactor, to, from } = self;
+        let Self { shared, place, to, from } = self;
         let router = RefCell::new(Router::new(shared.reactors()));
         let diverter = Rc::new(Diverter {
-            reactor,
+            place,
             peers: to.into_iter().map(|end| end.map(SendEnd::open)).collect(),
             router,
             version: Cell::new(0),
@@ -82,8 +81,8 @@ impl DiverterLinks {
                 clock::spawn(diverter.clone().serve(peer, end.open()));
             }
         }
-        if reactor == 0 {
-            clock::spawn(balance(shared));
+        if place == 0 {
+            clock::spawn(end_windows(shared));
         }
         diverter
     }
@@ -93,7 +92,8 @@ impl DiverterLinks {
 /// others.
 pub(crate) struct Diverter {
     shared: Arc<Shared>,
-    reactor: usize,
+    /// The place of this reactor among those that are balanced.
+    place: usize,
     peers: Vec<Option<Outbox<Message>>>,
     router: RefCell<Router>,
     /// The version of the routes that the router has.
@@ -114,7 +114,7 @@ impl Placement for Diverter {
     fn choose(&self) -> Option<usize> {
         let mut router = self.router.borrow_mut();
         let mut version = self.version.get();
-        self.shared.update(self.reactor, &mut version, &mut router);
+        self.shared.update(self.place, &mut version, &mut router);
         self.version.set(version);
         router.choose().filter(|to| !self.gone.borrow().contains(to))
     }
@@ -122,11 +122,11 @@ impl Placement for Diverter {
     fn divert(&self, to: usize, command: DivertedCommand, answer: Answer) {
         let number = self.waiting.borrow_mut().add(to, answer);
         self.outbox(to).send(Message::Execute(number, command));
-        self.shared.count_diverted(self.reactor);
+        self.shared.count_diverted(self.place);
     }
 
     fn executed(&self, time: Nanos) {
-        self.shared.add_movable(self.reactor, time);
+        self.shared.add_movable(self.place, time);
     }
 }
 
@@ -145,9 +145,7 @@ impl Diverter {
         let mut commands = Vec::new();
         while let Some(message) = inbox.receive().await {
             self.take(message, &mut commands);
-            while commands.len() < TOGETHER_MAX
-                && let Some(message) = inbox.try_receive()
-            {
+            for message in (1..TOGETHER_MAX).map_while(|_| inbox.try_receive()) {
                 self.take(message, &mut commands);
             }
             if !commands.is_empty() {

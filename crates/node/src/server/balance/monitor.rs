@@ -2,28 +2,31 @@
 
 use super::shared::Shared;
 use balance::{Balancer, Load};
-use base::Nanos;
 use clock::Stage;
 use std::sync::Arc;
 
-/// Balances reactors until its reactor ends.
-pub(super) async fn balance(shared: Arc<Shared>) {
+/// Ends a window of the balancer again and again, until its reactor ends.
+pub(super) async fn end_windows(shared: Arc<Shared>) {
     clock::name_task("balancer");
     let config = shared.config();
     let mut balancer = Balancer::new(config.policy, config.settings, shared.reactors());
     let (mut began, mut before) = (clock::host_now(), shared.loads());
     loop {
         clock::sleep(shared.config().settings.window, Stage::Queue).await;
-        let config = shared.config();
+        clock::catch_up().await;
+        let (config, now, loads) = (shared.config(), clock::host_now(), shared.loads());
+        let window = now - began;
+        // Reactors count their time in pieces, so a short window says little.
+        if window.0 < config.settings.window.0 / 2 {
+            continue;
+        }
         balancer.set(config.policy, config.settings);
-        let (now, loads) = (clock::host_now(), shared.loads());
         let grown: Vec<Load> = loads.iter().zip(&before).map(growth).collect();
-        shared.publish(balancer.end_window(now - began, &grown));
+        shared.publish(balancer.end_window(window, &grown));
         (began, before) = (now, loads);
     }
 }
 
 fn growth((now, before): (&Load, &Load)) -> Load {
-    let since = |now: Nanos, before: Nanos| now - before;
-    Load { busy: since(now.busy, before.busy), movable: since(now.movable, before.movable) }
+    Load { busy: now.busy - before.busy, movable: now.movable - before.movable }
 }

@@ -614,6 +614,12 @@ fn what_cannot_be_balanced_is_refused() {
         ("release = 0.5", "release = 0.5\nmemory = false", "only with memory = true"),
         ("cores = 2", "cores = 1", "one core cannot be balanced: set cores to 2 or more"),
         ("mem:1GiB", "ideal", "commands on an emulated device stay on its core"),
+        (
+            "cores = 2\nnvme_tcp = [\"127.0.0.1:4420\"]",
+            "cores = 3\nnvme_tcp = [\":0\"]\n\
+             [[device]]\nname = \"more\"\ndevice = \"mem:64MiB\"\nresp = \":0\"",
+            "2 of 3 cores have devices, so one core is left for connections",
+        ),
     ] {
         assert!(BALANCED.contains(from), "{from}");
         let error = parse(&BALANCED.replacen(from, to, 1)).expect_err(to).to_string();
