@@ -107,7 +107,7 @@ pub(super) fn of_devices(width: u16) -> Vec<Column<DeviceSample>> {
     fitting(columns, width)
 }
 
-/// With the place of each device. A terminal of 80 columns has room for all.
+/// With the place of each device. A terminal of 80 columns has room for all but one.
 pub(super) fn of_reactors(width: u16) -> Vec<Column<(usize, ReactorSample)>> {
     let columns = vec![
         column("reactor", 7, NAME, |(place, _): &(usize, ReactorSample)| place.to_string()),
@@ -119,6 +119,7 @@ pub(super) fn of_reactors(width: u16) -> Vec<Column<(usize, ReactorSample)>> {
         column("MB/s stored", 11, 6, |(_, it)| tenths(it.bytes_stored_per_second / 1e6)),
         column("cleaned", 7, 4, |(_, it)| grouped(it.extents_cleaned)),
         column("long polls", 10, 1, |(_, it)| grouped(it.long_polls)),
+        column("diverted/s", 10, 0, |(_, it)| rounded(it.commands_diverted_per_second)),
     ];
     fitting(columns, width)
 }

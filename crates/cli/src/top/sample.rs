@@ -79,6 +79,8 @@ pub(super) struct ReactorSample {
     pub(super) redis_clients: u64,
     /// I/O commands of NVMe hosts and commands of Redis clients that it executed.
     pub(super) commands_per_second: f64,
+    /// Commands of its connections that the balancer had other reactors execute.
+    pub(super) commands_diverted_per_second: f64,
     /// Keys and values.
     pub(super) bytes_stored_per_second: f64,
     /// Extents that it cleaned in the interval.
@@ -234,6 +236,7 @@ impl ReactorSample {
             connections: after.connections,
             redis_clients: after.redis_clients,
             commands_per_second: per_second(commands, interval),
+            commands_diverted_per_second: per_second(growth(|it| it.commands_diverted), interval),
             bytes_stored_per_second: per_second(growth(|it| it.bytes_stored), interval),
             extents_cleaned: growth(|it| it.extents_cleaned),
             records_moved: growth(|it| it.records_moved),

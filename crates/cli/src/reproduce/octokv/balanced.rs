@@ -52,7 +52,7 @@ pub(in crate::reproduce) fn run(run: Run) -> Finding {
 const OWN_ASSUMPTIONS: [&str; 3] = [
     "the slides show the utilisation in plots only; ours is that of the whole time measured",
     "windows of 100 ms; a core keeps what it diverts, gives away at most what it has above the \
-     mean, and takes back 5 % a window otherwise",
+     mean, and takes back 5 % in each window in which it is not above the mean",
     "each window anew: read literally, a core gives away 20 % of its utilisation if the window \
      before was unbalanced, and else nothing",
 ];

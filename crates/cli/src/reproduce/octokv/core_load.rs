@@ -1,7 +1,7 @@
 //! OCT-util: cores that are busy answer late.
 
 use super::description::{assumptions, axis_of_cores, described};
-use super::placement::Placement;
+use super::placement::ConnectionPlacement;
 use super::testbed::{CORES, LOADS, Operation, THREADS};
 use super::trial::{CoreFigures, Engine, Setup, run_all};
 use crate::plot::{Axis, Mark, Panel, Scale, Series, Unit};
@@ -58,7 +58,7 @@ fn measure(run: Run) -> Vec<Cores> {
 
 fn named((load, operation): (usize, Operation), run: Run) -> (String, Setup) {
     let setup = Setup::new(Engine::Client, operation, THREADS[load]);
-    let placement = if run.is_control { Placement::EVEN } else { setup.placement };
+    let placement = if run.is_control { ConnectionPlacement::EVEN } else { setup.placement };
     (format!("{} {}", LOADS[load], operation.name()), Setup { placement, ..setup })
 }
 

@@ -5,7 +5,7 @@ use base::{Rng, mix};
 
 /// The connections of a client, and the cores that receive their commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Placement {
+pub(super) enum ConnectionPlacement {
     /// A connection for each thread; connection n belongs to core n mod 6.
     Thread,
     /// A connection for each of so many processors of the client, placed in the same way. A thread
@@ -15,7 +15,7 @@ pub(super) enum Placement {
     Hash(u64),
 }
 
-impl Placement {
+impl ConnectionPlacement {
     /// `OctoKV`'s slides: "Client: 20 CPU cores". A host's driver makes a queue for each.
     pub(super) const OF_PAPER: Self = Self::Processor(20);
 

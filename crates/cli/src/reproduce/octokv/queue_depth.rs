@@ -2,7 +2,7 @@
 
 use super::description::{assumptions, axis_of_cores, described};
 use super::duration::Times;
-use super::placement::Placement;
+use super::placement::ConnectionPlacement;
 use super::testbed::{CORES, Operation};
 use super::trial::{CoreFigures, Engine, Setup, Trial, run_all, spread};
 use crate::plot::{Axis, Mark, Panel, Scale, Series, Unit};
@@ -61,7 +61,7 @@ type Depths = [[f64; CORES]; TABLE.len()];
 /// What is run for the whole table. One of the first three must meet the criterion.
 struct Variant {
     name: &'static str,
-    placement: Placement,
+    placement: ConnectionPlacement,
     times: Times,
 }
 
@@ -69,11 +69,11 @@ const STATED: usize = 3;
 
 fn variants(run: Run) -> [Variant; STATED + 1] {
     let processors = if run.is_control { 18 } else { 20 };
-    let (by_processor, times) = (Placement::Processor(processors), Times::Exponential);
+    let (by_processor, times) = (ConnectionPlacement::Processor(processors), Times::Exponential);
     [
         Variant { name: "by processor", placement: by_processor, times },
-        Variant { name: "by hash", placement: Placement::Hash(processors), times },
-        Variant { name: "by thread", placement: Placement::Thread, times },
+        Variant { name: "by hash", placement: ConnectionPlacement::Hash(processors), times },
+        Variant { name: "by thread", placement: ConnectionPlacement::Thread, times },
         Variant { name: "constant times", placement: by_processor, times: Times::Constant },
     ]
 }

@@ -72,7 +72,7 @@ fn finding(
 const OWN_ASSUMPTIONS: [&str; 2] = [
     "the slides have no numbers of these figures",
     "windows of 100 ms; a core keeps what it diverts, gives away at most what it has above the \
-     mean, and takes back 5 % a window otherwise",
+     mean, and takes back 5 % in each window in which it is not above the mean",
 ];
 
 /// Returns the figures of each operation.

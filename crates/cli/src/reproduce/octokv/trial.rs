@@ -2,7 +2,7 @@
 
 use super::costs::{Command, Costs};
 use super::duration::Times;
-use super::placement::Placement;
+use super::placement::ConnectionPlacement;
 use super::target::{Done, Target};
 use super::testbed::{CORES, Operation, SEED};
 use crate::parallel;
@@ -42,7 +42,7 @@ pub(super) struct Setup {
     pub(super) engine: Engine,
     pub(super) operation: Operation,
     pub(super) threads: usize,
-    pub(super) placement: Placement,
+    pub(super) placement: ConnectionPlacement,
     pub(super) policy: Policy,
     pub(super) memory: Memory,
     pub(super) times: Times,
@@ -78,7 +78,7 @@ struct Clients {
     /// What the client does before it sends the commands of an operation.
     time: Nanos,
     commands: Vec<Command>,
-    placement: Placement,
+    placement: ConnectionPlacement,
     /// Operations done, and the sum of their times.
     done: Cell<(u64, Nanos)>,
 }
@@ -98,7 +98,7 @@ impl Setup {
             engine,
             operation,
             threads,
-            placement: Placement::OF_PAPER,
+            placement: ConnectionPlacement::OF_PAPER,
             policy: Policy::None,
             memory: Settings::default().memory,
             times: Times::Exponential,

@@ -119,7 +119,7 @@ fn status(uptime_ms: u64, work: WorkStatus, associations: Vec<AssociationStatus>
             records_entered: 0,
             table_pages_written: 0,
             bytes_scrubbed: 0,
-            commands_diverted: 0,
+            commands_diverted: uptime_ms * 3,
             lock_waits: uptime_ms * 3,
             lock_wait_ns: uptime_ms * 12_000,
             redis_clients: 0,
@@ -177,6 +177,7 @@ fn rates_are_differences_over_the_servers_own_time() {
     assert_eq!(reactor.long_polls, 750);
     // Six I/O commands and four Redis commands each millisecond.
     assert_eq!(reactor.commands_per_second.to_bits(), 10_000.0_f64.to_bits());
+    assert_eq!(reactor.commands_diverted_per_second.to_bits(), 3_000.0_f64.to_bits());
     assert_eq!(reactor.bytes_stored_per_second.to_bits(), 2.5e6_f64.to_bits());
     assert_eq!((reactor.extents_cleaned, reactor.records_moved), (100, 250));
     assert_eq!(reactor.lock_waits, 1_500);
