@@ -11,6 +11,20 @@ pub enum Policy {
     ProportionalShare,
 }
 
+impl Policy {
+    /// All policies.
+    pub const ALL: [Self; 3] = [Self::None, Self::RoundRobin, Self::ProportionalShare];
+
+    /// Returns its name on the command line and in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::RoundRobin => "rr",
+            Self::ProportionalShare => "ps",
+        }
+    }
+}
+
 /// The bounds and shares of a balancer. Shares are parts of 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {

@@ -1,6 +1,6 @@
 //! How a server balances its cores, as it reports it.
 
-use balance::{Memory, Policy};
+use balance::Memory;
 use node::server::BalanceConfig;
 use serde::Serialize;
 
@@ -19,17 +19,12 @@ pub(super) struct Balance {
 
 impl From<BalanceConfig> for Balance {
     fn from(BalanceConfig { policy, settings }: BalanceConfig) -> Self {
-        let policy = match policy {
-            Policy::None => "none",
-            Policy::RoundRobin => "rr",
-            Policy::ProportionalShare => "ps",
-        };
         let release = match settings.memory {
             Memory::Off => None,
             Memory::On { release } => Some(release),
         };
         Self {
-            policy,
+            policy: policy.name(),
             overload: settings.overload,
             spread: settings.spread,
             movable: settings.movable,

@@ -18,11 +18,8 @@ pub(super) fn read(section: Section<'_>) -> Result<BalanceConfig, ProfileError> 
     let share = |key, range: RangeInclusive<f64>, default: f64| {
         section.optional(key).map_or(Ok(default), |field| field.number(range))
     };
-    let policy = section.field("policy")?.choice(&[
-        ("none", Policy::None),
-        ("rr", Policy::RoundRobin),
-        ("ps", Policy::ProportionalShare),
-    ])?;
+    let policies = Policy::ALL.map(|policy| (policy.name(), policy));
+    let policy = section.field("policy")?.choice(&policies)?;
     let memory = if section.truth_or("memory", true)? {
         Memory::On { release: share("release", 0.0..=1.0, Memory::RELEASE)? }
     } else if let Some(field) = section.optional("release") {
