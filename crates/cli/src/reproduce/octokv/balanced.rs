@@ -2,7 +2,7 @@
 
 use super::description::{assumptions, axis_of_cores, described};
 use super::testbed::{LOADS, Operation, THREADS};
-use super::trial::{CoreFigures, Engine, Setup, Trial, run_all};
+use super::trial::{CoreFigures, Setup, StorePlace, Trial, run_all};
 use crate::plot::{Axis, Mark, Panel, Scale, Series, Unit};
 use crate::reproduce::criteria;
 use crate::reproduce::finding::{Finding, Row};
@@ -75,7 +75,7 @@ fn setups((load, operation): (usize, Operation), run: Run) -> [Setup; BALANCERS.
     BALANCERS.map(|(_, policy, keeps)| {
         let policy = if run.is_control { Policy::None } else { policy };
         let memory = if keeps { Settings::default().memory } else { Memory::Off };
-        Setup { policy, memory, ..Setup::new(Engine::Target, operation, THREADS[load]) }
+        Setup { policy, memory, ..Setup::new(StorePlace::Target, operation, THREADS[load]) }
     })
 }
 

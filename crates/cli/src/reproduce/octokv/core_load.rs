@@ -3,7 +3,7 @@
 use super::description::{assumptions, axis_of_cores, described};
 use super::placement::ConnectionPlacement;
 use super::testbed::{CORES, LOADS, Operation, THREADS};
-use super::trial::{CoreFigures, Engine, Setup, run_all};
+use super::trial::{CoreFigures, Setup, StorePlace, run_all};
 use crate::plot::{Axis, Mark, Panel, Scale, Series, Unit};
 use crate::reproduce::criteria;
 use crate::reproduce::finding::{Finding, Row};
@@ -57,7 +57,7 @@ fn measure(run: Run) -> Vec<Cores> {
 }
 
 fn named((load, operation): (usize, Operation), run: Run) -> (String, Setup) {
-    let setup = Setup::new(Engine::Client, operation, THREADS[load]);
+    let setup = Setup::new(StorePlace::Client, operation, THREADS[load]);
     let placement = if run.is_control { ConnectionPlacement::EVEN } else { setup.placement };
     (format!("{} {}", LOADS[load], operation.name()), Setup { placement, ..setup })
 }

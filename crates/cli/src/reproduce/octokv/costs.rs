@@ -16,17 +16,17 @@ const TEXT: &str = include_str!("../../../../../experiments/stages/costs.toml");
 struct File {
     processor: String,
     mhz: u64,
-    get_16k: Times,
-    put_16k: Times,
-    get_4k: Times,
-    put_4k: Times,
+    get_16k: Measured,
+    put_16k: Measured,
+    get_4k: Measured,
+    put_4k: Measured,
 }
 
 /// Nanoseconds of CPU time of a command.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_field_names, reason = "the names are those of the file")]
-struct Times {
+struct Measured {
     receive_ns: u64,
     kv_ns: u64,
     submit_ns: u64,
@@ -79,8 +79,8 @@ impl Costs {
             Operation::Put => [self.file.put_16k, self.file.put_4k],
         };
         let look_up = self.file.get_4k.kv_ns;
-        let kv_ns = |times: Times| times.kv_ns.saturating_sub(look_up);
-        times.map(|times| self.command(Times { kv_ns: kv_ns(times), ..times }))
+        let kv_ns = |times: Measured| times.kv_ns.saturating_sub(look_up);
+        times.map(|times| self.command(Measured { kv_ns: kv_ns(times), ..times }))
     }
 
     /// Returns a measured time on the paper's cores.
@@ -88,7 +88,7 @@ impl Costs {
         Nanos(time.0 * self.file.mhz / MHZ)
     }
 
-    fn command(&self, times: Times) -> Command {
+    fn command(&self, times: Measured) -> Command {
         let of = |nanos| self.scaled(Nanos(nanos));
         Command {
             receive: of(times.receive_ns),

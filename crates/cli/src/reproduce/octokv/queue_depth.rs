@@ -4,7 +4,7 @@ use super::description::{assumptions, axis_of_cores, described};
 use super::duration::Times;
 use super::placement::ConnectionPlacement;
 use super::testbed::{CORES, Operation};
-use super::trial::{CoreFigures, Engine, Setup, Trial, run_all, spread};
+use super::trial::{CoreFigures, Setup, StorePlace, Trial, run_all, spread};
 use crate::plot::{Axis, Mark, Panel, Scale, Series, Unit};
 use crate::reproduce::criteria;
 use crate::reproduce::finding::{Finding, Row};
@@ -114,7 +114,7 @@ impl Variant {
     fn setups(&self) -> [Setup; TABLE.len()] {
         let &Self { placement, times, .. } = self;
         TABLE.each_ref().map(|paper| {
-            let setup = Setup::new(Engine::Client, paper.operation, paper.threads);
+            let setup = Setup::new(StorePlace::Client, paper.operation, paper.threads);
             Setup { placement, times, ..setup }
         })
     }

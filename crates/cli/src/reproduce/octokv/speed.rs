@@ -3,7 +3,7 @@
 
 use super::description::{assumptions, described};
 use super::testbed::{LOADS, Operation, THREADS};
-use super::trial::{Engine, Setup, Trial, run_all};
+use super::trial::{Setup, StorePlace, Trial, run_all};
 use crate::plot::{Axis, Mark, Panel, Scale, Series, Unit};
 use crate::reproduce::criteria;
 use crate::reproduce::finding::{Finding, Row};
@@ -20,11 +20,11 @@ struct Bounds {
 }
 
 /// The systems compared.
-const SYSTEMS: [(&str, Engine, Policy); 4] = [
-    ("store on the client", Engine::Client, Policy::None),
-    ("OctoKV", Engine::Target, Policy::None),
-    ("OctoKV, RR", Engine::Target, Policy::RoundRobin),
-    ("OctoKV, PS", Engine::Target, Policy::ProportionalShare),
+const SYSTEMS: [(&str, StorePlace, Policy); 4] = [
+    ("store on the client", StorePlace::Client, Policy::None),
+    ("OctoKV", StorePlace::Target, Policy::None),
+    ("OctoKV, RR", StorePlace::Target, Policy::RoundRobin),
+    ("OctoKV, PS", StorePlace::Target, Policy::ProportionalShare),
 ];
 
 /// A figure of each system, by load.
@@ -78,9 +78,9 @@ const OWN_ASSUMPTIONS: [&str; 2] = [
 /// Returns the figures of each operation.
 fn measure(figure: fn(&Trial) -> f64, run: Run) -> Vec<(Operation, Figures)> {
     let setups = |operation| {
-        SYSTEMS.into_iter().flat_map(move |(_, engine, policy)| {
+        SYSTEMS.into_iter().flat_map(move |(_, store, policy)| {
             let policy = if run.is_control { Policy::None } else { policy };
-            THREADS.map(|threads| Setup { policy, ..Setup::new(engine, operation, threads) })
+            THREADS.map(|threads| Setup { policy, ..Setup::new(store, operation, threads) })
         })
     };
     let setups: Vec<Setup> = Operation::ALL.into_iter().flat_map(setups).collect();

@@ -7,6 +7,7 @@ use super::target::{Done, Target};
 use super::testbed::{CORES, Operation, SEED};
 use crate::parallel;
 use crate::progress::Unit as ProgressUnit;
+use crate::reproduce::moke::nanos;
 use crate::reproduce::run::Run;
 use balance::{Balancer, Memory, Policy, Settings};
 use base::{Nanos, Rng};
@@ -29,7 +30,7 @@ const DRIVE: Nanos = Nanos::from_micros(10);
 
 /// Where the key-value store is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Engine {
+pub(super) enum StorePlace {
     /// On the client, above a file system on blocks of the target.
     Client,
     /// In the target.
@@ -39,7 +40,7 @@ pub(super) enum Engine {
 /// What a trial runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setup {
-    pub(super) engine: Engine,
+    pub(super) store: StorePlace,
     pub(super) operation: Operation,
     pub(super) threads: usize,
     pub(super) placement: ConnectionPlacement,
@@ -93,9 +94,9 @@ pub(super) fn run_all(setups: &[Setup], run: Run) -> Vec<Trial> {
 impl Setup {
     /// `threads` threads without balancing, on a client whose processors are connected as those of
     /// the paper.
-    pub(super) fn new(engine: Engine, operation: Operation, threads: usize) -> Self {
+    pub(super) fn new(store: StorePlace, operation: Operation, threads: usize) -> Self {
         Self {
-            engine,
+            store,
             operation,
             threads,
             placement: ConnectionPlacement::OF_PAPER,
@@ -131,10 +132,10 @@ impl Setup {
     }
 
     fn clients(self, target: Rc<Target>, costs: &Costs) -> Clients {
-        let (time, commands) = match (self.engine, self.operation) {
-            (Engine::Target, operation) => (1, vec![costs.with_key(operation)]),
-            (Engine::Client, Operation::Get) => (3, costs.of_blocks(Operation::Get).to_vec()),
-            (Engine::Client, Operation::Put) => (15, costs.of_blocks(Operation::Put).to_vec()),
+        let (time, commands) = match (self.store, self.operation) {
+            (StorePlace::Target, operation) => (1, vec![costs.with_key(operation)]),
+            (StorePlace::Client, Operation::Get) => (3, costs.of_blocks(Operation::Get).to_vec()),
+            (StorePlace::Client, Operation::Put) => (15, costs.of_blocks(Operation::Put).to_vec()),
         };
         let (time, placement) = (Nanos::from_micros(time), self.placement);
         Clients { target, time, commands, placement, done: Cell::default() }
@@ -202,11 +203,7 @@ pub(super) fn spread(figures: &[f64; CORES]) -> (f64, f64) {
     (mean, (squares / (cores - 1.0)).sqrt())
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts and times of a few seconds, below 2^53")]
+#[expect(clippy::cast_precision_loss, reason = "counts of a few seconds, below 2^53")]
 const fn number(count: u64) -> f64 {
     count as f64
-}
-
-const fn nanos(time: Nanos) -> f64 {
-    number(time.0)
 }
