@@ -12,29 +12,38 @@
 //! 3. A [`Router`] has the route of one core. For each request that the core receives,
 //!    [`Router::choose`] returns the core for the movable stages.
 //!
+//! [`ConnectionPlacer`] is independent of that. It chooses the core of each new connection by the
+//! same measurements.
+//!
 //! | to follow | read, in this order |
 //! |---|---|
 //! | one window | `load`, `settings`, `groups`, `balancer` |
 //! | one request | `route` |
+//! | one new connection | `connections`, `placer` |
 //!
 //! # Guarantees
-//! - Equal loads give equal routes: there is no clock and no randomness here.
+//! - Equal loads give equal routes and places: there is no clock here, and no randomness but that
+//!   of a fixed seed.
 //! - Over any number of requests, a core diverts its share of them, exact to one request.
 //!
 //! # Trusts
 //! The loads of a window are of that window, but for a small part of the one before.
 //!
 //! # Not here
-//! The clock that ends a window, and the transfer of a request to another core.
+//! The clock that ends a window, and the transfer of a request or a connection to another core.
 
 mod balancer;
+mod connections;
 mod groups;
 mod load;
+mod placer;
 mod route;
 mod settings;
 
 pub use balancer::Balancer;
+pub use connections::Connections;
 pub use groups::Groups;
 pub use load::Load;
+pub use placer::ConnectionPlacer;
 pub use route::{Route, Router};
 pub use settings::{Memory, Policy, Settings};
