@@ -33,7 +33,7 @@ impl Balancer {
         assert!(window > Nanos::ZERO, "a window has a length");
         assert_eq!(loads.len(), self.routes.len(), "each core has a load");
         let groups = Groups::of(loads.iter().map(|load| load.utilisation(window)).collect());
-        let is_unbalanced = self.policy != Policy::None && groups.are_unbalanced(&self.settings);
+        let is_unbalanced = self.policy.diverts() && groups.are_unbalanced(&self.settings);
         let given = if is_unbalanced { self.given(&groups) } else { vec![0.0; loads.len()] };
         let movable: Vec<f64> = loads.iter().map(|load| share(load.movable, window)).collect();
         for core in 0..loads.len() {
@@ -73,7 +73,7 @@ impl Balancer {
     /// a part back.
     fn lower(&mut self, core: usize, keeps: bool) {
         let kept = match self.settings.memory {
-            Memory::On { release } if self.policy != Policy::None => {
+            Memory::On { release } if self.policy.diverts() => {
                 if keeps {
                     1.0
                 } else {
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn nothing_is_diverted_below_either_bound() {
-        for policy in [Policy::None, Policy::RoundRobin, Policy::ProportionalShare] {
+        for policy in Policy::ALL {
             let mut balancer = balancer(policy, Memory::On { release: 0.05 }, 3);
             for percent in [[40, 10, 10], [90, 80, 85], [0, 0, 0]] {
                 let routes = balancer.end_window(WINDOW, &loads(&percent));
@@ -172,7 +172,7 @@ mod tests {
             }
             let routes = balancer.end_window(WINDOW, &loads(&[90, 79, 85]));
             let is_diverted = routes.iter().any(|route| route.diverted() > 0.0);
-            assert_eq!(is_diverted, policy != Policy::None);
+            assert_eq!(is_diverted, policy.diverts());
             balancer.set(Policy::None, Settings::default());
             let routes = balancer.end_window(WINDOW, &loads(&[90, 79, 85]));
             assert!(routes.iter().all(|route| route.diverted() == 0.0), "it is switched off");

@@ -9,11 +9,14 @@ pub enum Policy {
     RoundRobin,
     /// In proportion to what each core lacks to the mean: `PS` of `OctoKV`.
     ProportionalShare,
+    /// As `None`, but a new connection goes to a core with little load: `ConnectionPlacer`.
+    Connections,
 }
 
 impl Policy {
     /// All policies.
-    pub const ALL: [Self; 3] = [Self::None, Self::RoundRobin, Self::ProportionalShare];
+    pub const ALL: [Self; 4] =
+        [Self::None, Self::RoundRobin, Self::ProportionalShare, Self::Connections];
 
     /// Returns its name on the command line and in files.
     pub const fn name(self) -> &'static str {
@@ -21,7 +24,13 @@ impl Policy {
             Self::None => "none",
             Self::RoundRobin => "rr",
             Self::ProportionalShare => "ps",
+            Self::Connections => "conn",
         }
+    }
+
+    /// Returns whether cores execute stages for each other.
+    pub const fn diverts(self) -> bool {
+        !matches!(self, Self::None | Self::Connections)
     }
 }
 

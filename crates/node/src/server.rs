@@ -2,12 +2,12 @@
 //!
 //! With one reactor, devices and connections share it, and no command leaves its core. With more,
 //! the first reactors have one device or more each, and at least one reactor is for connections.
-//! New connections are distributed over those. A connection's reactor executes the commands on a
-//! drive on a disk or in memory itself, unless the balancer ([`balance`]) has another one do it.
-//! Commands on an emulated device go through the [`bridge`] to its reactor. With both kinds, the
-//! [`router`] selects by the name in the queue's Connect. Without emulated devices, Redis clients
-//! are distributed over the reactor of their drive and those for connections, and a reactor that
-//! has all drives is for connections too.
+//! New connections are distributed over those, in turn or by load ([`dealer`]). A connection's
+//! reactor executes the commands on a drive on a disk or in memory itself, unless the balancer
+//! ([`balance`]) has another one do it. Commands on an emulated device go through the [`bridge`] to
+//! its reactor. With both kinds, the [`router`] selects by the name in the queue's Connect. Without
+//! emulated devices, Redis clients are distributed over the reactor of their drive and those for
+//! connections, and a reactor that has all drives is for connections too.
 
 mod accept_order;
 mod address;
@@ -16,6 +16,7 @@ mod bridge;
 mod certificates;
 mod config;
 mod connections;
+mod dealer;
 mod device_census;
 mod device_set;
 mod disk_watch;
@@ -27,6 +28,7 @@ mod identity;
 mod inquirer;
 mod metrics;
 mod pace;
+mod placed_connections;
 mod places;
 mod process;
 mod reactor_counters;

@@ -28,8 +28,9 @@ device has one thread that executes all commands and serves Redis clients. The
 other N-1 threads serve NVMe/TCP hosts.
 
 Balance: with --balance rr or ps, a thread that has more to do than the others
-sends plain Stores and Retrieves of its NVMe/TCP hosts to them: see the guide.
-The section [balance] of a --config file has the bounds.
+sends plain Stores and Retrieves of its NVMe/TCP hosts to them. With conn, new
+connections go to threads that have less to do. See the guide. The section
+[balance] of a --config file has the bounds.
 
 Redis replies: the server stops reading requests from a client that has 16 MiB
 of unread replies. With --resp-output SIZE, it instead disconnects a client that
@@ -121,7 +122,7 @@ pub(crate) struct ServeArgs {
     /// Number of threads: see Threads below
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_cores)]
     pub(crate) cores: NonZero<u16>,
-    /// Move NVMe commands to less busy threads: see Balance below
+    /// Balance the load of the threads: see Balance below
     #[arg(long, value_name = "POLICY", default_value = "none")]
     pub(crate) balance: ServeBalance,
     /// NQN of the subsystem [default: derived from device and seed]
@@ -174,15 +175,17 @@ pub(crate) enum ServeClock {
     None,
 }
 
-/// Which core executes a command on a drive.
+/// Which core gets a new connection, and which one executes its commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ServeBalance {
-    /// The core of its connection
+    /// Connections in turn; each core executes their commands
     None,
     /// Busy cores give work to the others in equal parts
     Rr,
     /// Busy cores give more work to those that have less
     Ps,
+    /// New connections go to less busy cores
+    Conn,
 }
 
 fn parse_cores(text: &str) -> Result<NonZero<u16>, String> {

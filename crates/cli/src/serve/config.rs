@@ -55,14 +55,15 @@ pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
     })
 }
 
-/// Returns how reactors execute commands for each other.
+/// Returns how the load of reactors is balanced.
 fn balance(args: &ServeArgs, served: &Served) -> Result<Option<BalanceConfig>, String> {
     let policy = match args.balance {
         ServeBalance::None => return Ok(None),
         ServeBalance::Rr => Policy::RoundRobin,
         ServeBalance::Ps => Policy::ProportionalShare,
+        ServeBalance::Conn => Policy::Connections,
     };
-    check_balance(args.cores, [served].into_iter())?;
+    check_balance(policy, args.cores, [served].into_iter())?;
     Ok(Some(BalanceConfig { policy, settings: Settings::default() }))
 }
 

@@ -80,6 +80,17 @@ fn a_policy_that_a_reload_sets_moves_commands_and_no_reply_changes() {
     served.stop();
 }
 
+/// With `conn`, each core executes all commands of the connections that it gets.
+#[test]
+fn a_policy_that_places_connections_moves_no_command() {
+    let folder = tempdir().unwrap();
+    let served = Serving::with_file(folder.path(), &file("conn"));
+    assert_eq!(served.ready["balance"]["policy"], "conn");
+    (0..3).for_each(|_| load(&served));
+    assert_eq!(diverted(&served), [0, 0]);
+    served.stop();
+}
+
 /// The load ends with the connection, at any instant: commands of one core are in the log of
 /// another.
 #[test]
@@ -121,13 +132,18 @@ fn a_check_prints_the_bounds_of_a_balancer() {
 }
 
 #[test]
-fn an_emulated_device_or_one_core_cannot_be_balanced() {
+fn commands_of_an_emulated_device_and_one_core_cannot_be_balanced() {
     let emulated = "kvasir: commands on an emulated device stay on its core, so they cannot be \
                     balanced: serve a drive on a disk or in memory\n";
     let alone = "kvasir: one core cannot be balanced: set cores to 2 or more\n";
-    for (device, cores, policy, sentence) in
-        [(SMALL, "2", "rr", emulated), ("mem:64MiB", "1", "ps", alone)]
-    {
+    let one = "kvasir: 1 of 2 cores has devices, so one core is left for connections and cannot be \
+               balanced: set cores to 3 or more\n";
+    for (device, cores, policy, sentence) in [
+        (SMALL, "2", "rr", emulated),
+        ("mem:64MiB", "1", "ps", alone),
+        ("mem:64MiB", "1", "conn", alone),
+        (SMALL, "2", "conn", one),
+    ] {
         let words = ["serve", "--device", device, "--nvme-tcp", ":0", "--cores", cores];
         let refused = kvasir(words.iter().chain(&["--balance", policy]));
         assert_eq!((refused.code, &refused.stderr[..]), (Some(2), sentence));

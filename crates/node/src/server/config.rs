@@ -22,6 +22,7 @@ use crate::profile::read_file;
 use crate::profile::schema::Schema;
 use crate::profile::section::Section;
 use crate::profile::source::Source;
+use ::balance::Policy;
 use controller::{Limits, Rules, TransportAddress};
 use std::net::SocketAddr;
 use std::num::NonZero;
@@ -88,9 +89,11 @@ impl Config {
         let balance = match top.optional(balance::SCHEMA.name) {
             None => None,
             Some(field) => {
+                let balance = balance::read(top.section(&balance::SCHEMA)?)?;
                 let served = devices.iter().map(|device| &device.served);
-                check_balance(cores, served).map_err(|problem| field.wrong(problem))?;
-                Some(balance::read(top.section(&balance::SCHEMA)?)?)
+                check_balance(balance.policy, cores, served)
+                    .map_err(|problem| field.wrong(problem))?;
+                Some(balance)
             }
         };
         for (place, section) in of_devices.iter().enumerate() {
@@ -169,13 +172,16 @@ impl Config {
     }
 }
 
-/// Checks that commands on these devices can move between so many reactors.
+/// Checks that this policy can balance so many reactors with these devices. Returns an error
+/// sentence if it cannot.
 pub fn check_balance<'a>(
+    policy: Policy,
     cores: NonZero<u16>,
     served: impl Iterator<Item = &'a Served>,
 ) -> Result<(), String> {
     let (served, cores): (Vec<&Served>, usize) = (served.collect(), cores.get().into());
-    if served.iter().any(|served| matches!(served, Served::Emulated(_))) {
+    let has_emulated = served.iter().any(|served| matches!(served, Served::Emulated(_)));
+    if policy.diverts() && has_emulated {
         return Err(
             "commands on an emulated device stay on its core, so they cannot be balanced: \
                     serve a drive on a disk or in memory"
@@ -186,9 +192,12 @@ pub fn check_balance<'a>(
         return Err("one core cannot be balanced: set cores to 2 or more".to_owned());
     }
     let of_devices = device_reactors(cores, served.len());
-    if of_devices > 1 && cores - of_devices < 2 {
+    // The reactor of the only device serves connections, unless it emulates latencies.
+    let serves_all = of_devices == 1 && !has_emulated;
+    if !serves_all && cores - of_devices < 2 {
+        let have = if of_devices == 1 { "has" } else { "have" };
         return Err(format!(
-            "{of_devices} of {cores} cores have devices, so one core is left for connections and \
+            "{of_devices} of {cores} cores {have} devices, so one core is left for connections and \
              cannot be balanced: set cores to {} or more",
             served.len() + 2
         ));

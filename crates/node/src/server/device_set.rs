@@ -1,8 +1,9 @@
-use super::accept_order::AcceptOrder;
 use super::connections::{ConnectionInfo, transport_address};
+use super::dealer::Dealer;
 use super::device_census::DeviceCensus;
 use super::drive::Drive;
 use super::error::ServerError;
+use super::placed_connections::DealtReactors;
 use super::report::RedisReport;
 use super::resp::{RespArrival, RespClients, RespDoor, RespListeners};
 use super::served::Served;
@@ -33,6 +34,8 @@ pub(super) struct DeviceSetPlan {
     resp: Vec<RespListeners>,
     /// Takes Redis clients for each of the other reactors that may use shared devices.
     pub(super) resp_deals: Vec<SendEnd<RespArrival>>,
+    /// These and this reactor, if the server is balanced.
+    pub(super) resp_reactors: Option<DealtReactors>,
     /// The number of the reactor.
     reactor: u32,
     /// The subsystems of these devices, with none before the devices are open.
@@ -83,6 +86,7 @@ pub(super) fn deal(
                 devices: Vec::new(),
                 resp: Vec::new(),
                 resp_deals: Vec::new(),
+                resp_reactors: None,
                 reactor: u32::try_from(device_set).expect("a few"),
                 subsystems: Subsystems::new(),
                 here,
@@ -114,6 +118,7 @@ pub(super) struct DeviceSetBuilder {
     places: Vec<usize>,
     resp: Vec<RespListeners>,
     resp_deals: Vec<SendEnd<RespArrival>>,
+    resp_reactors: Option<DealtReactors>,
     reactor: u32,
     subsystems: Arc<Subsystems>,
     here: Vec<ServedSubsystem>,
@@ -139,7 +144,7 @@ impl DeviceSetBuilder {
     ) -> Result<(Self, StateFiles), ServerError> {
         let DeviceSetPlan { pool, devices, resp, resp_deals, reactor: number, subsystems, .. } =
             plan;
-        let DeviceSetPlan { here, elsewhere, rules, tell, has_warned, .. } = plan;
+        let DeviceSetPlan { here, elsewhere, rules, tell, has_warned, resp_reactors, .. } = plan;
         let (mut rooms, mut places) = (Vec::new(), Vec::new());
         let (mut state_files, mut began) = (StateFiles::default(), Vec::new());
         for (place, ServedDevice { served, seed, state, .. }) in devices {
@@ -172,6 +177,7 @@ impl DeviceSetBuilder {
             places,
             resp,
             resp_deals,
+            resp_reactors,
             reactor: number,
             subsystems,
             here,
@@ -219,7 +225,8 @@ impl DeviceSetBuilder {
             }
         });
         let (mut doors, clients) = (Vec::new(), Rc::new(RespClients::default()));
-        let (to_here, to_all) = resp_dealers(&clients, resp_deals);
+        let reactors = self.resp_reactors.filter(|_| !resp.is_empty());
+        let (to_here, to_all) = resp_dealers(&clients, resp_deals, reactors);
         for gate in resp {
             let at = places.iter().position(|&place| place == gate.device);
             let drive = &drives[at.expect("a door is where its device is")];
@@ -239,15 +246,17 @@ type RespDealer = Rc<dyn Fn(RespArrival)>;
 fn resp_dealers(
     clients: &Rc<RespClients>,
     deals: Vec<SendEnd<RespArrival>>,
+    reactors: Option<DealtReactors>,
 ) -> (RespDealer, RespDealer) {
     let here = clients.clone();
     let to_here: RespDealer = Rc::new(move |arrival| here.serve(arrival));
     let others: Vec<Outbox<RespArrival>> = deals.into_iter().map(SendEnd::open).collect();
-    let (turns, here) = (AcceptOrder::among(others.len() + 1), to_here.clone());
-    let to_all: RespDealer = Rc::new(move |arrival| match others.get(turns.take()) {
-        Some(other) => other.send(arrival),
-        None => here(arrival),
-    });
+    let (dealer, here) = (Dealer::among(others.len() + 1, reactors), to_here.clone());
+    let to_all: RespDealer =
+        Rc::new(move |mut arrival: RespArrival| match others.get(dealer.deal(arrival.permit())) {
+            Some(other) => other.send(arrival),
+            None => here(arrival),
+        });
     (to_here, to_all)
 }
 

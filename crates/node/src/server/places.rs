@@ -1,3 +1,4 @@
+use super::placed_connections::PlacedConnection;
 use nvme_tcp::target::Budget;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
@@ -39,6 +40,19 @@ pub(super) struct ConnectionPermit {
     pub(super) number: u64,
     /// Bytes that its commands may have in flight.
     pub(super) memory_bytes: u64,
+    /// Counts it in its reactor, if the server is balanced.
+    placed: Option<PlacedConnection>,
+}
+
+impl ConnectionPermit {
+    /// Counts the connection in the reactor of `placed`.
+    ///
+    /// # Panics
+    /// If it counts in a reactor.
+    pub(super) fn count_in(&mut self, placed: PlacedConnection) {
+        let before = self.placed.replace(placed);
+        assert!(before.is_none(), "a connection is placed once");
+    }
 }
 
 impl ConnectionLimit {
@@ -69,7 +83,7 @@ impl ConnectionLimit {
             Ok(_) => {
                 let memory_bytes = memory_bytes.load(Relaxed);
                 let number = numbers.fetch_add(1, Relaxed);
-                Some(ConnectionPermit { places: self.clone(), number, memory_bytes })
+                Some(ConnectionPermit { places: self.clone(), number, memory_bytes, placed: None })
             }
             Err(_) => {
                 refused.fetch_add(1, Relaxed);

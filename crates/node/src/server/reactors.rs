@@ -1,11 +1,12 @@
 //! The threads of a server.
 
-use super::accept_order::AcceptOrder;
-use super::balance::{self, Diverter, DiverterLinks, Shared};
+use super::balance::{self, BalanceConfig, Diverter, DiverterLinks, Shared};
 use super::bridge::{FarQueues, FromDevice, MESSAGES, PeerDevices, ToDevice};
 use super::connections::{Arrival, Connections, accept_all};
+use super::dealer::Dealer;
 use super::device_set::{DeviceSet, DeviceSetBuilder, DeviceSetPlan, deal};
 use super::error::ServerError;
+use super::placed_connections::{DealtReactors, PlacedConnections};
 use super::places::ConnectionLimit;
 use super::reactor_counters::{Question, Questions, answer};
 use super::report::ReactorReport;
@@ -22,7 +23,9 @@ use reactor::{
     Lateness, NoticeEnd, NoticeWriter, Outbox, Peer, Reactor, ReceiveEnd, Remote, SendEnd,
     TcpListener, mailbox, notices, peers, stopped,
 };
+use std::mem::take;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::process::abort;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -86,6 +89,8 @@ struct DeviceLinks {
     homes: Homes,
     /// In the listening reactor: links to each of the others.
     deals: Vec<SendEnd<Arrival>>,
+    /// In the listening reactor of a balanced server: the others and itself.
+    reactors: Option<DealtReactors>,
     /// In the other reactors: the connections from the listening one.
     arrivals: Option<ReceiveEnd<Arrival>>,
     /// Redis clients of devices that reactors share.
@@ -104,6 +109,8 @@ struct ConnectionLinks {
     arrivals: Option<ReceiveEnd<Arrival>>,
     /// Takes Redis clients for each of the others.
     resp: Vec<SendEnd<RespArrival>>,
+    /// These and itself, if the server is balanced.
+    resp_reactors: Option<DealtReactors>,
     /// Links to the reactors that execute commands for each other.
     diverter: Option<DiverterLinks>,
 }
@@ -168,17 +175,17 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<ServerHandles, 
         links.pool = shares.then(|| pool.clone());
     }
     let first = if serves_all { 0 } else { device_count };
-    let of_devices = connection_links.iter_mut().map(|links| &mut links.diverter);
-    let of_connections = device_links.iter_mut().map(|links| &mut links.diverter);
-    let diverters = of_devices.chain(of_connections).skip(first);
-    handles.balance = balance.map(|it| balance::link(it, &remotes[first..], diverters));
+    let links = (&mut connection_links[..], &mut device_links[..]);
+    handles.balance = balance.map(|config| link_balanced(config, &remotes, first, links));
     let plans = plans.into_iter().zip(rules);
     for ((remote, mut plan), mut connection_links) in
         devices.iter().zip(plans).zip(connection_links)
     {
-        let (slot, question) = (slot(), question());
-        let resp_deals = std::mem::take(&mut connection_links.resp);
-        plan.0.resp_deals = if deals_resp { resp_deals } else { Vec::new() };
+        let (slot, question, resp_deals) = (slot(), question(), take(&mut connection_links.resp));
+        if deals_resp {
+            plan.0.resp_deals = resp_deals;
+            plan.0.resp_reactors = connection_links.resp_reactors.take();
+        }
         spawner.spawn(remote, move |remote, ready| {
             live(remote, slot, plan, |device_set| {
                 device_side(device_set, connection_links, question, ready)
@@ -268,12 +275,13 @@ fn connect(
             resp.push(arrivals);
         }
         let (homes, deals) = (homes.clone(), Vec::new());
-        let (arrivals, pool, diverter) = (None, None, None);
+        let (arrivals, pool, diverter, reactors) = (None, None, None, None);
         device_links.push(DeviceLinks {
             reactor,
             devices: ends,
             homes,
             deals,
+            reactors,
             arrivals,
             resp,
             pool,
@@ -291,6 +299,31 @@ fn connect(
         device_links[place].arrivals = Some(arrivals);
     }
     (connection_links, device_links)
+}
+
+/// Links the reactors that serve NVMe/TCP connections, those from number `first` on, so that they
+/// are balanced. Each reactor that accepts connections gets those that it deals to.
+fn link_balanced(
+    config: BalanceConfig,
+    remotes: &[Remote],
+    first: usize,
+    (connection_links, device_links): (&mut [ConnectionLinks], &mut [DeviceLinks]),
+) -> Arc<Shared> {
+    let of_devices = connection_links.iter_mut().map(|links| &mut links.diverter);
+    let of_connections = device_links.iter_mut().map(|links| &mut links.diverter);
+    let diverters = of_devices.chain(of_connections).skip(first);
+    let shared = balance::link(config, &remotes[first..], diverters);
+    let placed = PlacedConnections::new(shared.clone(), remotes);
+    // In the order of the links to them. The dealing reactor is the last.
+    let reactors = |dealt: Range<usize>, dealer: usize| {
+        placed.among(dealt.filter(|&number| number != dealer).chain([dealer]).collect())
+    };
+    let connecting = connection_links.len()..remotes.len();
+    device_links[0].reactors = Some(reactors(first..remotes.len(), connecting.start));
+    for (number, links) in connection_links.iter_mut().enumerate() {
+        links.resp_reactors = Some(reactors(connecting.clone(), number));
+    }
+    shared
 }
 
 struct Spawner {
@@ -516,7 +549,8 @@ async fn serve_connections(
     questions: NoticeEnd<Question>,
     ready: &Sender<Ready>,
 ) -> Result<Connections, ServerError> {
-    let DeviceLinks { reactor, devices, homes, deals, arrivals, resp, diverter, .. } = links;
+    let DeviceLinks { reactor, devices, homes, deals, reactors, .. } = links;
+    let DeviceLinks { arrivals, resp, diverter, .. } = links;
     let diverter = diverter.map(DiverterLinks::open);
     let placement = diverter.map(|it| -> Rc<dyn Placement> { it });
     let devices = devices.into_iter().map(|DeviceLink { subsystems, commands, responses }| {
@@ -554,10 +588,12 @@ async fn serve_connections(
         (None, listeners) => {
             let listeners = listeners.expect("who gets no connections from others listens");
             let deals: Vec<Outbox<Arrival>> = deals.into_iter().map(SendEnd::open).collect();
-            let turns = AcceptOrder::among(deals.len() + 1);
-            let (addresses, _) = listeners.open(move |arrival| match deals.get(turns.take()) {
-                Some(other) => other.send(arrival),
-                None => serve(arrival),
+            let dealer = Dealer::among(deals.len() + 1, reactors);
+            let (addresses, _) = listeners.open(move |mut arrival| {
+                match deals.get(dealer.deal(&mut arrival.place)) {
+                    Some(other) => other.send(arrival),
+                    None => serve(arrival),
+                }
             })?;
             say(ready, Ready::Up { addresses, began: Vec::new() });
         }

@@ -166,6 +166,13 @@ pub(super) struct RespArrival {
     tls: Option<tls::Server>,
 }
 
+impl RespArrival {
+    /// Returns its connection slot.
+    pub(super) fn permit(&mut self) -> &mut ConnectionPermit {
+        &mut self.place
+    }
+}
+
 /// The accepting side of a device's Redis service.
 pub(super) struct RespDoor {
     /// The device's index in the server's list.

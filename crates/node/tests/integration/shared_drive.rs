@@ -8,6 +8,8 @@ mod end;
 #[cfg(test)]
 mod peer;
 #[cfg(test)]
+mod placed;
+#[cfg(test)]
 mod queues;
 #[cfg(test)]
 mod redis;

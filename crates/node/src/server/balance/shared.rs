@@ -39,7 +39,8 @@ impl Shared {
         }
     }
 
-    pub(super) fn config(&self) -> BalanceConfig {
+    /// Returns how the reactors are balanced now.
+    pub(crate) fn config(&self) -> BalanceConfig {
         *lock(&self.config)
     }
 

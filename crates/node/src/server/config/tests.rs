@@ -601,12 +601,26 @@ fn the_cores_of_drives_can_be_balanced() {
 }
 
 #[test]
+fn new_connections_are_placed_also_where_commands_cannot_move() {
+    let emulated = BALANCED.replace("mem:1GiB", "ideal").replace("\"ps\"", "\"conn\"");
+    let error = parse(&emulated).unwrap_err().to_string();
+    let sentence = "1 of 2 cores has devices, so one core is left for connections and cannot be \
+                    balanced: set cores to 3 or more";
+    assert!(error.contains(sentence), "{error}");
+    for (name, policy) in [("conn", Policy::Connections), ("none", Policy::None)] {
+        let text = emulated.replace("cores = 2", "cores = 3").replace("conn", name);
+        assert_eq!(parse(&text).unwrap().balance.unwrap().policy, policy);
+    }
+}
+
+#[test]
 fn what_cannot_be_balanced_is_refused() {
     for (from, to, sentence) in [
         (
             "\"ps\"",
             "\"auto\"",
-            "line 6: policy in [balance] is \"auto\", but must be \"none\", \"rr\" or \"ps\"",
+            "line 6: policy in [balance] is \"auto\", but must be \"none\", \"rr\", \"ps\" \
+             or \"conn\"",
         ),
         ("policy = \"ps\"", "", "the key \"policy\" is missing in [balance]"),
         ("0.25", "1.5", "line 8: spread in [balance] is 1.5, but must be"),

@@ -1,10 +1,12 @@
 use drive::Format;
-use node::server::{BalanceConfig, Inquirer, Served, ServedResp, Server, ServerConfig, Status};
+use node::server::{
+    BalanceConfig, Inquirer, Pace, Served, ServedResp, Server, ServerConfig, Status,
+};
 use node::{DiskDrive, DiskOptions, MemoryKind};
 use reactor::{Reactor, Remote};
 use std::net::SocketAddr;
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
 
@@ -54,6 +56,12 @@ pub(crate) fn serve_memory(reactors: u16) -> Scene {
 pub(crate) fn serve_memory_balanced(reactors: u16, balance: Option<BalanceConfig>) -> Scene {
     let (size_bytes, kind) = (DRIVE_BYTES, MemoryKind::Kv);
     Scene::of(Served::Memory { size_bytes, kind, reactors: 1 }, reactors, balance)
+}
+
+/// Serves an emulated device without latencies in so many reactors.
+pub(crate) fn serve_emulated_balanced(reactors: u16, balance: Option<BalanceConfig>) -> Scene {
+    let served = Served::named("ideal", Path::new(""), Pace::None).unwrap();
+    Scene::of(served, reactors, balance)
 }
 
 pub(crate) struct Scene {
