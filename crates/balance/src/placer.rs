@@ -6,6 +6,10 @@ use base::{Nanos, Rng};
 /// rest. An assumption: two windows smooth the noise of one, and a change counts within a few.
 const NEWEST: f64 = 0.5;
 
+/// The least that is expected of a new connection, as a busy share. Without it, all connections
+/// that come before the first one is measured would go to the core that idles most by chance.
+const MEAN_MIN: f64 = 0.01;
+
 /// Chooses the core of each new connection by measured load.
 ///
 /// - The load of a core is its busy share in recent windows, from 0 to 1, and a reserve for the
@@ -22,7 +26,7 @@ const NEWEST: f64 = 0.5;
 #[derive(Clone, Debug)]
 pub struct ConnectionPlacer {
     cores: Vec<Core>,
-    /// The mean busy share of a measured connection, from 0 to 1. 0 before one was measured.
+    /// The mean busy share of a measured connection, from [`MEAN_MIN`] to 1.
     mean: f64,
     rng: Rng,
 }
@@ -52,7 +56,7 @@ impl ConnectionPlacer {
     /// If there is no core.
     pub fn new(cores: usize) -> Self {
         assert!(cores > 0, "at least one core takes connections");
-        Self { cores: vec![Core::EMPTY; cores], mean: 0.0, rng: Rng::new(1) }
+        Self { cores: vec![Core::EMPTY; cores], mean: MEAN_MIN, rng: Rng::new(1) }
     }
 
     /// Takes the measurement of a window of length `window`: for how long each core was busy in it,
@@ -72,7 +76,7 @@ impl ConnectionPlacer {
         // With less than one connection, the share of the cores' other work would count for it.
         if measured >= 1.0 {
             let busy: f64 = self.cores.iter().map(|core| core.busy).sum();
-            self.mean = (busy / measured).min(1.0);
+            self.mean = (busy / measured).clamp(MEAN_MIN, 1.0);
         }
     }
 
@@ -234,6 +238,21 @@ mod tests {
         let counts = scene.counts();
         assert!(counts.iter().all(|count| (24..=29).contains(count)), "{counts:?}");
         assert!(counts[3] > counts[0], "{counts:?}");
+    }
+
+    /// As after the start of a server, whose cores differ a little.
+    #[test]
+    fn connections_before_the_first_measurement_are_spread() {
+        let mut scene = Scene::new(4);
+        let busy = [3, 12, 1, 2].map(|percent| Nanos(WINDOW.0 / 100 * percent));
+        scene.placer.end_window(WINDOW, &busy, &scene.connections);
+        let mut placer = scene.placer.clone();
+        for _ in 0..100 {
+            let core = placer.choose(&scene.connections, 0.0);
+            scene.connections[core].placed += 1;
+        }
+        let placed: Vec<u64> = scene.connections.iter().map(|it| it.placed).collect();
+        assert!(placed.iter().all(|count| (18..=31).contains(count)), "{placed:?}");
     }
 
     #[test]
