@@ -125,25 +125,37 @@ impl<T: 'static> Outbox<T> {
     /// waits for [`Self::room`] before it sends what the other has not asked for, and does not wait
     /// before it answers. When the receiver is gone the message is dropped.
     pub fn send(&self, message: T) {
+        self.send_all(std::iter::once(message));
+    }
+
+    /// Sends `messages` in order, as [`Self::send`], and wakes the receiver once.
+    pub fn send_all(&self, messages: impl Iterator<Item = T>) {
         let Sending { end, overflow, .. } = &*self.0;
         let mut end = end.borrow_mut();
         if end.producer.is_abandoned() {
             let unsent = std::mem::take(&mut *overflow.borrow_mut());
             drop(end);
-            drop((unsent, message));
+            drop(unsent);
+            messages.for_each(drop);
             return;
         }
         let mut overflow = overflow.borrow_mut();
-        if !overflow.is_empty() {
-            overflow.push_back(message);
-            return;
-        }
-        match end.producer.push(message) {
-            Ok(()) => end.to.0.notify(),
-            Err(PushError::Full(message)) => {
-                end.wants_room.store(true, Relaxed);
+        let mut is_news = false;
+        for message in messages {
+            if !overflow.is_empty() {
                 overflow.push_back(message);
+                continue;
             }
+            match end.producer.push(message) {
+                Ok(()) => is_news = true,
+                Err(PushError::Full(message)) => {
+                    end.wants_room.store(true, Relaxed);
+                    overflow.push_back(message);
+                }
+            }
+        }
+        if is_news {
+            end.to.0.notify();
         }
     }
 
@@ -205,14 +217,25 @@ impl<T> PolledInbox for Sending<T> {
 impl<T: 'static> Inbox<T> {
     /// The next message, if there is one.
     pub fn try_receive(&self) -> Option<T> {
-        let mut end = self.0.end.borrow_mut();
-        let message = end.consumer.pop().ok()?;
-        // The room is the news, `wants_room` is read beside `asleep`: see `Remote::ring`.
-        fence(SeqCst);
-        if end.wants_room.load(Relaxed) {
-            end.from.0.notify_after_fence();
+        let mut next = None;
+        self.receive_some(1, |message| next = Some(message));
+        next
+    }
+
+    /// Gives the next messages to `take`, at most `most`, and then wakes a sender that waits for
+    /// room. Returns how many there were.
+    pub fn receive_some(&self, most: usize, mut take: impl FnMut(T)) -> usize {
+        let end = &mut *self.0.end.borrow_mut();
+        let messages = std::iter::from_fn(|| end.consumer.pop().ok()).take(most);
+        let received = messages.map(&mut take).count();
+        if received > 0 {
+            // The room is the news, `wants_room` is read beside `asleep`: see `Remote::notify`.
+            fence(SeqCst);
+            if end.wants_room.load(Relaxed) {
+                end.from.0.notify_after_fence();
+            }
         }
-        Some(message)
+        received
     }
 
     /// Waits for the next message; one that is waited for arrives at the wall's present
