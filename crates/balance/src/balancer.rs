@@ -1,3 +1,4 @@
+use crate::auto::Plan;
 use crate::groups::Groups;
 use crate::load::{Load, share};
 use crate::route::Route;
@@ -32,6 +33,17 @@ impl Balancer {
     pub fn end_window(&mut self, window: Nanos, loads: &[Load]) -> &[Route] {
         assert!(window > Nanos::ZERO, "a window has a length");
         assert_eq!(loads.len(), self.routes.len(), "each core has a load");
+        if self.policy == Policy::Auto {
+            Plan::of(window, loads).apply(&self.settings, &mut self.routes);
+        } else {
+            self.step(window, loads);
+        }
+        &self.routes
+    }
+
+    /// Takes a step towards even cores, as `OctoKV`.
+    fn step(&mut self, window: Nanos, loads: &[Load]) {
+        self.routes.iter_mut().for_each(Route::set_by_shares);
         let groups = Groups::of(loads.iter().map(|load| load.utilisation(window)).collect());
         let is_unbalanced = self.policy.diverts() && groups.are_unbalanced(&self.settings);
         let given = if is_unbalanced { self.given(&groups) } else { vec![0.0; loads.len()] };
@@ -43,7 +55,6 @@ impl Balancer {
         for (core, given) in given.into_iter().enumerate().filter(|(_, given)| *given > 0.0) {
             self.divide(core, given, &groups, &movable);
         }
-        &self.routes
     }
 
     /// Returns the utilisation that each core gives away: the high group all it may, or a part of
@@ -123,6 +134,7 @@ mod tests {
         let of = |percent: &u64| Load {
             busy: Nanos(WINDOW.0 / 100 * percent),
             movable: Nanos(WINDOW.0 / 2),
+            ..Load::default()
         };
         percent.iter().map(of).collect()
     }
@@ -164,7 +176,7 @@ mod tests {
 
     #[test]
     fn nothing_is_diverted_below_either_bound() {
-        for policy in Policy::ALL {
+        for policy in Policy::ALL.into_iter().filter(|policy| *policy != Policy::Auto) {
             let mut balancer = balancer(policy, Memory::On { release: 0.05 }, 3);
             for percent in [[40, 10, 10], [90, 80, 85], [0, 0, 0]] {
                 let routes = balancer.end_window(WINDOW, &loads(&percent));

@@ -1,4 +1,5 @@
-//! Decides on which core the stages of a request run: the balancers of `OctoKV` (MASCOTS'23).
+//! Decides on which core the stages of a request run: the balancers of `OctoKV` (MASCOTS'23), and
+//! Kvasir's own.
 //!
 //! A core receives the requests of its connections and sends their replies. The key-value store
 //! and the submission to the drive may run on any core: they are the *movable* stages. A core
@@ -6,9 +7,11 @@
 //!
 //! # How it works
 //! 1. For each window, the caller measures the [`Load`] of each core.
-//! 2. [`Balancer::end_window`] sorts the cores into [`Groups`] by their utilisation. If some core
-//!    is overloaded and the cores differ enough, it changes the [`Route`]s of the cores above the
-//!    mean.
+//! 2. [`Balancer::end_window`] changes the [`Route`]s of busy cores. The policies of `OctoKV` sort
+//!    the cores into [`Groups`] by their utilisation. If some core is overloaded and the cores
+//!    differ enough, each core above the mean diverts a little more. [`Policy::Auto`] knows what
+//!    the stages that cannot move take of each core, so it computes at once the lowest level to
+//!    which all cores can be evened out, and the shares that lead to it.
 //! 3. A [`Router`] has the route of one core. For each request that the core receives,
 //!    [`Router::choose`] returns the core for the movable stages.
 //!
@@ -18,6 +21,7 @@
 //! | to follow | read, in this order |
 //! |---|---|
 //! | one window | `load`, `settings`, `groups`, `balancer` |
+//! | one window of `auto` | `load`, `level`, `auto` |
 //! | one request | `route` |
 //! | one new connection | `connections`, `placer` |
 //!
@@ -32,9 +36,11 @@
 //! # Not here
 //! The clock that ends a window, and the transfer of a request or a connection to another core.
 
+mod auto;
 mod balancer;
 mod connections;
 mod groups;
+mod level;
 mod load;
 mod placer;
 mod route;
@@ -45,5 +51,5 @@ pub use connections::Connections;
 pub use groups::Groups;
 pub use load::Load;
 pub use placer::ConnectionPlacer;
-pub use route::{Route, Router};
+pub use route::{Costs, Route, Router};
 pub use settings::{Memory, Policy, Settings};

@@ -11,12 +11,15 @@ pub enum Policy {
     ProportionalShare,
     /// As `None`, but a new connection goes to a core with little load: `ConnectionPlacer`.
     Connections,
+    /// A request goes where the least work is queued, and a new connection as with `Connections`:
+    /// Kvasir's own.
+    Auto,
 }
 
 impl Policy {
     /// All policies.
-    pub const ALL: [Self; 4] =
-        [Self::None, Self::RoundRobin, Self::ProportionalShare, Self::Connections];
+    pub const ALL: [Self; 5] =
+        [Self::None, Self::RoundRobin, Self::ProportionalShare, Self::Connections, Self::Auto];
 
     /// Returns its name on the command line and in files.
     pub const fn name(self) -> &'static str {
@@ -25,7 +28,13 @@ impl Policy {
             Self::RoundRobin => "rr",
             Self::ProportionalShare => "ps",
             Self::Connections => "conn",
+            Self::Auto => "auto",
         }
+    }
+
+    /// Returns whether a new connection goes to a core with little load.
+    pub const fn places_connections(self) -> bool {
+        matches!(self, Self::Connections | Self::Auto)
     }
 
     /// Returns whether cores execute stages for each other.

@@ -109,7 +109,7 @@ pub use station_state::Suspension;
 pub use stretch::{Order, preempt_by};
 pub use task::{
     Sleep, account, begin_account, current, host_now, label, name_task, now, reactor_and_time,
-    reactor_id, sleep, sleep_until, spawn, spawn_at, stages, task_name,
+    reactor_id, ready_tasks, sleep, sleep_until, spawn, spawn_at, stages, task_name,
 };
 pub use task_state::TaskId;
 pub use trace::{Span, TraceSink};

@@ -215,6 +215,11 @@ impl Schedule {
         if self.ready.is_empty() { self.timers.earliest() } else { Some(self.now) }
     }
 
+    #[inline]
+    pub(crate) fn ready_tasks(&self) -> usize {
+        self.ready.len()
+    }
+
     /// Has `sink` called for every later span of work.
     pub fn set_trace(&mut self, sink: Option<TraceSink>) {
         self.tracer = sink.map(|sink| Box::new(Tracer::new(sink)));

@@ -41,6 +41,12 @@ pub fn task_name() -> &'static str {
     with(|schedule| schedule.current_name())
 }
 
+/// Returns the number of tasks that are ready and not polled yet.
+#[inline]
+pub fn ready_tasks() -> usize {
+    with(|schedule| schedule.ready_tasks())
+}
+
 /// Returns the number of the installed schedule among peers, or 0 without peers: see
 /// [`Schedule::join_peers`].
 ///

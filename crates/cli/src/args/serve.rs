@@ -27,10 +27,10 @@ executes their commands, and all open and clean the drive together. An emulated
 device has one thread that executes all commands and serves Redis clients. The
 other N-1 threads serve NVMe/TCP hosts.
 
-Balance: with --balance rr or ps, a thread that has more to do than the others
-sends plain Stores and Retrieves of its NVMe/TCP hosts to them. With conn, new
-connections go to threads that have less to do. See the guide. The section
-[balance] of a --config file has the bounds.
+Balance: with --balance auto, a thread that has more to do than the others sends
+plain Stores and Retrieves of its NVMe/TCP hosts to them, and new connections go
+to threads that have less to do. rr, ps and conn do a part of that. See the
+guide. The section [balance] of a --config file has the bounds.
 
 Redis replies: the server stops reading requests from a client that has 16 MiB
 of unread replies. With --resp-output SIZE, it instead disconnects a client that
@@ -186,6 +186,8 @@ pub(crate) enum ServeBalance {
     Ps,
     /// New connections go to less busy cores
     Conn,
+    /// The same, and commands go where the least work is queued
+    Auto,
 }
 
 fn parse_cores(text: &str) -> Result<NonZero<u16>, String> {

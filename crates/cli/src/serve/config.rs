@@ -62,6 +62,7 @@ fn balance(args: &ServeArgs, served: &Served) -> Result<Option<BalanceConfig>, S
         ServeBalance::Rr => Policy::RoundRobin,
         ServeBalance::Ps => Policy::ProportionalShare,
         ServeBalance::Conn => Policy::Connections,
+        ServeBalance::Auto => Policy::Auto,
     };
     check_balance(policy, args.cores, [served].into_iter())?;
     Ok(Some(BalanceConfig { policy, settings: Settings::default() }))

@@ -6,13 +6,12 @@
 
 use crate::commit_queue::{Commit, CommitQueue, HasCommits, store_of};
 use crate::completion::Outcome;
+use crate::fabrics::held::{HELD_MAX, Held, HeldCommand};
 use crate::fabrics::io_context::IoContext;
 use crate::fabrics::pair::Pair;
-use crate::fabrics::placement::{DivertedCommand, DivertedOutcome, Placement};
-use crate::fabrics::slots::CommandHead;
-use crate::io_command::Begun;
+use crate::fabrics::placement::{Answer, DivertedCommand, DivertedOutcome, Placement};
 use crate::namespace::NamespaceInUse;
-use crate::quick::{Quick, Tried};
+use crate::quick::Tried;
 use clock::Stages;
 use std::fmt;
 use std::rc::Rc;
@@ -20,19 +19,19 @@ use std::sync::Arc;
 
 /// Executes the commands that other reactors have diverted to this one.
 pub struct DivertedQueue {
-    commits: CommitQueue<u64>,
+    commits: CommitQueue<usize>,
     /// Takes the outcome of the command with a number.
-    answer: Box<dyn Fn(u64, DivertedOutcome)>,
+    answer: Box<dyn Fn(usize, DivertedOutcome)>,
 }
 
 impl DivertedQueue {
     /// Creates a queue that gives each outcome to `answer`, with the number of its command.
-    pub fn new(answer: impl Fn(u64, DivertedOutcome) + 'static) -> Rc<Self> {
+    pub fn new(answer: impl Fn(usize, DivertedOutcome) + 'static) -> Rc<Self> {
         Rc::new(Self { commits: CommitQueue::default(), answer: Box::new(answer) })
     }
 
     /// Executes numbered commands, which it takes. Those that must wait continue in tasks.
-    pub fn execute(self: &Rc<Self>, commands: &mut Vec<(u64, DivertedCommand)>) {
+    pub fn execute(self: &Rc<Self>, commands: &mut Vec<(usize, DivertedCommand)>) {
         // All are announced before the first is executed, so that they share a page.
         for (_, DivertedCommand { namespace, quick }) in &mut *commands {
             quick.prefetch(store_of(namespace));
@@ -58,7 +57,7 @@ impl DivertedQueue {
         }
     }
 
-    fn answer(&self, number: u64, outcome: Outcome) {
+    fn answer(&self, number: usize, outcome: Outcome) {
         (self.answer)(number, DivertedOutcome(outcome));
     }
 }
@@ -70,34 +69,54 @@ impl fmt::Debug for DivertedQueue {
 }
 
 impl HasCommits for DivertedQueue {
-    type Command = u64;
+    type Command = usize;
 
-    fn commit_queue(&self) -> &CommitQueue<u64> {
+    fn commit_queue(&self) -> &CommitQueue<usize> {
         &self.commits
     }
 
-    fn end(&self, number: u64, outcome: Outcome, _: &Stages) {
+    fn end(&self, number: usize, outcome: Outcome, _: &Stages) {
         self.answer(number, outcome);
     }
 }
 
 impl Pair {
-    /// Sends a held command to reactor `to`, and responds to it when its outcome has come.
-    pub(crate) fn divert(
+    /// Sends those of the held commands to other reactors that `placement` chooses, and keeps the
+    /// rest.
+    #[inline]
+    pub(crate) fn divert_some(
         self: &Rc<Self>,
         io_context: &IoContext,
-        (placement, to): (&dyn Placement, usize),
-        namespace: &Arc<NamespaceInUse>,
-        (head, begun, mut quick): (CommandHead, Begun, Quick),
+        placement: &dyn Placement,
+        Held { namespace, commands }: &mut Held,
     ) {
+        let mut places = [None; HELD_MAX];
+        if placement.place(&mut places[..commands.len()]) {
+            let (_, namespace) = namespace.as_ref().expect("the held commands have a namespace");
+            let mut places = places.into_iter();
+            commands.retain_mut(|held| match places.next().flatten() {
+                None => true,
+                Some(to) => {
+                    let (command, answer) = self.divert(io_context, namespace, held);
+                    placement.divert(to, command, answer);
+                    false
+                }
+            });
+            placement.flush();
+        }
+    }
+
+    /// Takes a held command out for another reactor. It is in flight until it is answered.
+    fn divert(
+        self: &Rc<Self>,
+        io_context: &IoContext,
+        namespace: &Arc<NamespaceInUse>,
+        HeldCommand { head, room, quick }: &mut HeldCommand,
+    ) -> (DivertedCommand, Answer) {
         quick.retract();
         io_context.tally.begin(clock::now());
-        let ticket = self.take_slot(head).expect("the queue had room for the command");
-        let (pair, command) =
-            (self.clone(), DivertedCommand { namespace: namespace.clone(), quick });
-        let answer = move |DivertedOutcome(outcome)| {
-            pair.end((ticket, begun), outcome, &Stages::default());
-        };
-        placement.divert(to, command, Box::new(answer));
+        let ticket = self.take_slot(*head).expect("the queue had room for the command");
+        let answer = Answer { queue: self.clone(), command: (ticket, quick.begun(*room)) };
+        (DivertedCommand { namespace: namespace.clone(), quick: quick.take() }, answer)
     }
 }

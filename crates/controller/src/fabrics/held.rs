@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// Most commands that are held: as many index entries are prefetched at a time.
-const HELD_MAX: usize = 32;
+pub(crate) const HELD_MAX: usize = 32;
 
 /// The commands that a queue holds. It holds none while its connection waits.
 #[derive(Default)]

@@ -37,21 +37,25 @@ impl Pair {
 
     /// Executes the held commands: those that must wait in tasks.
     pub(crate) fn execute_held(self: &Rc<Self>) {
+        if let Some(placement) = &self.placement
+            && self.held.borrow().namespace.is_some()
+        {
+            placement.prepare();
+        }
         let held = &mut *self.held.borrow_mut();
-        let Some((_, namespace)) = held.namespace.take() else { return };
+        if held.namespace.is_none() {
+            return;
+        }
         let io_context = self.io_context().expect("a queue that holds commands executes them");
+        if let Some(placement) = &self.placement {
+            self.divert_some(io_context, &**placement, held);
+        }
+        let (_, namespace) = held.namespace.take().expect("a queue that holds has a namespace");
         let store = store_of(&namespace);
         let mut work = Work::default();
-        let placement = self.placement.as_deref().map(|it| (it, clock::host_now()));
+        let began = self.placement.as_ref().map(|_| clock::host_now());
         for HeldCommand { head, room, quick } in &mut held.commands {
             let begun = quick.begun(*room);
-            if let Some((placement, _)) = placement
-                && let Some(to) = placement.choose()
-            {
-                let command = (*head, begun, quick.take());
-                self.divert(io_context, (placement, to), &namespace, command);
-                continue;
-            }
             let tried = quick.attempt(store);
             let take_slot = || self.take_slot(*head).expect("the queue had room for the command");
             match tried {
@@ -71,10 +75,11 @@ impl Pair {
                 }
             }
         }
+        let count = held.commands.len() as u64;
         held.commands.clear();
         io_context.count(&work);
-        if let Some((placement, began)) = placement {
-            placement.executed(clock::host_now() - began);
+        if let Some((placement, began)) = self.placement.as_ref().zip(began) {
+            placement.executed(clock::host_now() - began, count);
         }
     }
 

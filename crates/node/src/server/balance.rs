@@ -5,10 +5,11 @@
 //! 2. The [`monitor`], a task of the first reactor, ends a window of the [`balance::Balancer`]
 //!    again and again, and publishes the routes.
 //! 3. The [`diverter`] of each reactor deals out the commands of its queues by its route. It sends
-//!    a command to another reactor and gets the outcome back, both as messages.
+//!    a command to a [`peer`], another reactor, and gets the outcome back, both as messages.
 
 mod diverter;
 mod monitor;
+mod peer;
 mod shared;
 
 pub(super) use diverter::{Diverter, DiverterLinks, link};

@@ -181,10 +181,11 @@ pub fn check_balance<'a>(
 ) -> Result<(), String> {
     let (served, cores): (Vec<&Served>, usize) = (served.collect(), cores.get().into());
     let has_emulated = served.iter().any(|served| matches!(served, Served::Emulated(_)));
-    if policy.diverts() && has_emulated {
+    // The others place connections there.
+    if policy.diverts() && !policy.places_connections() && has_emulated {
         return Err(
             "commands on an emulated device stay on its core, so they cannot be balanced: \
-                    serve a drive on a disk or in memory"
+                    serve a drive on a disk or in memory, or place connections with conn"
                 .to_owned(),
         );
     }

@@ -3,7 +3,7 @@
 use super::accept_order::AcceptOrder;
 use super::placed_connections::DealtReactors;
 use super::places::ConnectionPermit;
-use balance::{ConnectionPlacer, Policy};
+use balance::ConnectionPlacer;
 use base::Nanos;
 use clock::Stage;
 use std::cell::RefCell;
@@ -17,7 +17,7 @@ pub(super) struct Dealer {
     by_load: Option<Rc<ByLoad>>,
 }
 
-/// The choice by load: of policy `conn`.
+/// The choice by load: of the policies `conn` and `auto`.
 #[derive(Debug)]
 struct ByLoad {
     reactors: DealtReactors,
@@ -54,8 +54,10 @@ impl ByLoad {
         let config = self.reactors.config();
         let mut placer = self.placer.borrow_mut();
         let connections = self.reactors.connections();
-        let is_by_load = config.policy == Policy::Connections;
-        is_by_load.then(|| placer.choose(&connections, config.settings.spread))
+        config
+            .policy
+            .places_connections()
+            .then(|| placer.choose(&connections, config.settings.spread))
     }
 
     /// Ends a window of the placer again and again, with each policy: the next one may need it.

@@ -1,9 +1,10 @@
 //! One run of client threads against a target.
 
+use super::core::Done;
 use super::costs::{Command, Costs};
 use super::duration::Times;
 use super::placement::ConnectionPlacement;
-use super::target::{Done, Target};
+use super::target::Target;
 use super::testbed::{CORES, Operation, SEED};
 use crate::parallel;
 use crate::progress::Unit as ProgressUnit;
@@ -183,13 +184,13 @@ impl Trial {
 
 impl CoreFigures {
     fn of(before: Done, after: Done) -> Self {
-        let answered = number(after.answered - before.answered);
+        let answered = number(after.load.commands - before.load.commands);
         let latency = nanos(after.latency - before.latency);
         Self {
             depth: latency / nanos(MEASURED),
-            utilisation: nanos(after.busy - before.busy) / nanos(MEASURED),
+            utilisation: nanos(after.load.busy - before.load.busy) / nanos(MEASURED),
             latency: latency / answered,
-            diverted: number(after.diverted - before.diverted) / answered,
+            diverted: number(after.load.diverted - before.load.diverted) / answered,
         }
     }
 }

@@ -19,28 +19,31 @@ struct Elsewhere {
     rng: RefCell<Rng>,
     /// The share of the commands that is diverted: of 4.
     quarters: u64,
+    /// Commands that have been diverted and not sent.
+    unsent: RefCell<Vec<(usize, DivertedCommand)>>,
     /// Commands that have been sent.
-    sent: RefCell<Vec<(u64, DivertedCommand)>>,
-    answers: Rc<RefCell<BTreeMap<u64, Answer>>>,
-    diverted: Cell<u64>,
+    sent: RefCell<Vec<(usize, DivertedCommand)>>,
+    answers: Rc<RefCell<BTreeMap<usize, Answer>>>,
+    diverted: Cell<usize>,
 }
 
 impl Elsewhere {
     fn new(seed: u64, quarters: u64) -> Rc<Self> {
-        let answers = Rc::<RefCell<BTreeMap<u64, Answer>>>::default();
+        let answers = Rc::<RefCell<BTreeMap<usize, Answer>>>::default();
         let ended = answers.clone();
         let queue = DivertedQueue::new(move |number, outcome| {
             let answer = ended.borrow_mut().remove(&number).expect("a command ends once");
             // The message takes a while.
             clock::spawn(async move {
-                clock::sleep(Nanos(number % 3 * 700), Stage::Queue).await;
-                answer(outcome);
+                clock::sleep(Nanos(number as u64 % 3 * 700), Stage::Queue).await;
+                answer.give(outcome);
             });
         });
         Rc::new(Self {
             queue,
             rng: RefCell::new(Rng::new(seed)),
             quarters,
+            unsent: RefCell::default(),
             sent: RefCell::default(),
             answers,
             diverted: Cell::new(0),
@@ -60,8 +63,13 @@ impl Elsewhere {
 }
 
 impl Placement for Elsewhere {
-    fn choose(&self) -> Option<usize> {
-        (self.rng.borrow_mut().below(4) < self.quarters).then_some(1)
+    fn prepare(&self) {}
+
+    fn place(&self, places: &mut [Option<usize>]) -> bool {
+        for place in &mut *places {
+            *place = (self.rng.borrow_mut().below(4) < self.quarters).then_some(1);
+        }
+        places.iter().any(Option::is_some)
     }
 
     fn divert(&self, to: usize, command: DivertedCommand, answer: Answer) {
@@ -69,10 +77,14 @@ impl Placement for Elsewhere {
         let number = self.diverted.get();
         self.diverted.set(number + 1);
         self.answers.borrow_mut().insert(number, answer);
-        self.sent.borrow_mut().push((number, command));
+        self.unsent.borrow_mut().push((number, command));
     }
 
-    fn executed(&self, time: Nanos) {
+    fn flush(&self) {
+        self.sent.borrow_mut().append(&mut self.unsent.borrow_mut());
+    }
+
+    fn executed(&self, time: Nanos, _: u64) {
         assert_eq!(time, Nanos::ZERO, "no virtual time passes in code");
     }
 }
@@ -236,7 +248,7 @@ fn a_command_is_refused_if_its_reactor_has_ended() {
         io.queue.execute_held();
         let (_, answer) = elsewhere.answers.borrow_mut().pop_first().unwrap();
         drop(elsewhere.sent.take());
-        answer(DivertedOutcome::lost());
+        answer.give(DivertedOutcome::lost());
         assert_eq!(io.next().await.unwrap().entry.status(), Status::INTERNAL_ERROR);
         assert_eq!(io.status(Command::flush(KV)).await, Status::SUCCESS);
     });

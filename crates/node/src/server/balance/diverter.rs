@@ -2,28 +2,16 @@
 
 use super::BalanceConfig;
 use super::monitor::end_windows;
+use super::peer::{Message, Peer};
 use super::shared::Shared;
 use crate::server::bridge::MESSAGES;
-use balance::Router;
+use balance::{Costs, Router};
 use base::Nanos;
-use controller::{Answer, DivertedCommand, DivertedOutcome, DivertedQueue, Placement};
-use reactor::{Inbox, Outbox, ReceiveEnd, Remote, SendEnd, mailbox};
+use controller::{Answer, DivertedCommand, Placement};
+use reactor::{ReceiveEnd, Remote, SendEnd, mailbox};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// Messages that are handled before other tasks have a turn. The index entries of their commands
-/// are prefetched together.
-const TOGETHER_MAX: usize = 32;
-
-/// A message between two reactors.
-enum Message {
-    /// Execute a command, which the sender has numbered.
-    Execute(u64, DivertedCommand),
-    /// The outcome of the command with this number.
-    End(u64, DivertedOutcome),
-}
 
 /// The links of a reactor to the others.
 pub(crate) struct DiverterLinks {
@@ -66,25 +54,22 @@ impl DiverterLinks {
     /// first reactor also balances all.
     pub(crate) fn open(self) -> Rc<Diverter> {
         let Self { shared, place, to, from } = self;
-        let router = RefCell::new(Router::new(shared.reactors()));
-        let diverter = Rc::new(Diverter {
-            place,
-            peers: to.into_iter().map(|end| end.map(SendEnd::open)).collect(),
-            router,
-            version: Cell::new(0),
-            waiting: RefCell::default(),
-            gone: RefCell::default(),
-            shared: shared.clone(),
-        });
-        for (peer, end) in from.into_iter().enumerate() {
-            if let Some(end) = end {
-                clock::spawn(diverter.clone().serve(peer, end.open()));
-            }
+        let router = RefCell::new(Router::new(place, shared.reactors()));
+        let mut peers = Vec::new();
+        for (other, ends) in to.into_iter().zip(from).enumerate() {
+            let (Some(to), Some(from)) = ends else {
+                peers.push(None);
+                continue;
+            };
+            let peer = Peer::new(other, from.open(), to.open());
+            peers.push(Some(peer.clone()));
+            let shared = shared.clone();
+            clock::spawn(async move { peer.serve(place, &shared).await });
         }
         if place == 0 {
-            clock::spawn(end_windows(shared));
+            clock::spawn(end_windows(shared.clone()));
         }
-        diverter
+        Rc::new(Diverter { shared, place, peers, router, version: Cell::new(0) })
     }
 }
 
@@ -94,99 +79,76 @@ pub(crate) struct Diverter {
     shared: Arc<Shared>,
     /// The place of this reactor among those that are balanced.
     place: usize,
-    peers: Vec<Option<Outbox<Message>>>,
+    /// The other reactors, by place.
+    peers: Vec<Option<Rc<Peer>>>,
     router: RefCell<Router>,
     /// The version of the routes that the router has.
     version: Cell<u64>,
-    waiting: RefCell<Waiting>,
-    /// The reactors that have ended.
-    gone: RefCell<Vec<usize>>,
-}
-
-/// The commands that other reactors execute, by number.
-#[derive(Default)]
-struct Waiting {
-    next: u64,
-    answers: BTreeMap<u64, (usize, Answer)>,
 }
 
 impl Placement for Diverter {
-    fn choose(&self) -> Option<usize> {
+    fn prepare(&self) {
+        for peer in self.peers.iter().flatten() {
+            peer.handle(None, self.place, &self.shared);
+        }
+    }
+
+    fn place(&self, places: &mut [Option<usize>]) -> bool {
         let mut router = self.router.borrow_mut();
         let mut version = self.version.get();
         self.shared.update(self.place, &mut version, &mut router);
         self.version.set(version);
-        router.choose().filter(|to| !self.gone.borrow().contains(to))
+        let count = places.len() as u64;
+        // A task that is ready has a command or more, as far as can be told.
+        let ready = clock::ready_tasks() as u64;
+        let waiting: usize = self.peers.iter().flatten().map(|peer| peer.waiting()).sum();
+        self.shared.count_arrived(self.place, count, count + ready + waiting as u64);
+        let Some(Costs { fixed, movable }) = router.costs() else {
+            return router.place(places, |_| ()) && self.reserve(places) > 0;
+        };
+        let (now, ready_takes) = (self.shared.now(), Nanos((fixed.0 + movable.0) * ready));
+        let is_diverted = router.place(places, |queues| {
+            self.shared.read_queues(now, movable, queues);
+            queues[self.place] = ready_takes + self.shared.queue(self.place, movable);
+        });
+        let diverted = if is_diverted { self.reserve(places) } else { 0 };
+        let here = Nanos(fixed.0 * count + movable.0 * (count - diverted));
+        self.shared.set_busy(self.place, now, ready_takes + here);
+        diverted > 0
     }
 
     fn divert(&self, to: usize, command: DivertedCommand, answer: Answer) {
-        let number = self.waiting.borrow_mut().add(to, answer);
-        self.outbox(to).send(Message::Execute(number, command));
-        self.shared.count_diverted(self.place);
+        let peer = self.peers[to].as_ref().expect("a reactor diverts nothing to itself");
+        peer.divert(command, answer);
     }
 
-    fn executed(&self, time: Nanos) {
-        self.shared.add_movable(self.place, time);
+    fn flush(&self) {
+        self.peers.iter().flatten().for_each(|peer| peer.flush());
+    }
+
+    fn executed(&self, time: Nanos, count: u64) {
+        self.shared.count_executed(self.place, self.place, (time, count));
     }
 }
 
 impl Diverter {
-    fn outbox(&self, peer: usize) -> &Outbox<Message> {
-        self.peers[peer].as_ref().expect("a reactor diverts nothing to itself")
-    }
-
-    /// Handles the messages of a peer until it has ended.
-    async fn serve(self: Rc<Self>, peer: usize, inbox: Inbox<Message>) {
-        clock::name_task("diverted commands");
-        let outbox = self.outbox(peer).clone();
-        let queue = DivertedQueue::new(move |number, outcome| {
-            outbox.send(Message::End(number, outcome));
-        });
-        let mut commands = Vec::new();
-        while let Some(message) = inbox.receive().await {
-            self.take(message, &mut commands);
-            for message in (1..TOGETHER_MAX).map_while(|_| inbox.try_receive()) {
-                self.take(message, &mut commands);
+    /// Counts the commands that go to each other reactor, so that all see its queue grow, and
+    /// returns how many do. Those of a reactor that has ended stay here.
+    fn reserve(&self, places: &mut [Option<usize>]) -> u64 {
+        let mut all = 0;
+        for (to, peer) in self.peers.iter().enumerate() {
+            let Some(peer) = peer else { continue };
+            let here = places.iter_mut().filter(|place| **place == Some(to));
+            if peer.has_ended() {
+                here.for_each(|place| *place = None);
+                continue;
             }
-            if !commands.is_empty() {
-                let began = clock::host_now();
-                queue.execute(&mut commands);
-                self.shared.add_movable(peer, clock::host_now() - began);
-            }
-            clock::give_way().await;
-        }
-        self.gone.borrow_mut().push(peer);
-        let lost = self.waiting.borrow_mut().take_of(peer);
-        for answer in lost {
-            answer(DivertedOutcome::lost());
-        }
-    }
-
-    /// Adds a command to `commands`, or gives an outcome to the command's queue.
-    fn take(&self, message: Message, commands: &mut Vec<(u64, DivertedCommand)>) {
-        match message {
-            Message::Execute(number, command) => commands.push((number, command)),
-            Message::End(number, outcome) => {
-                let answer = self.waiting.borrow_mut().take(number);
-                answer(outcome);
+            let count = here.count() as u64;
+            if count > 0 {
+                self.shared.count_diverted(self.place, to, count);
+                all += count;
             }
         }
-    }
-}
-
-impl Waiting {
-    fn add(&mut self, peer: usize, answer: Answer) -> u64 {
-        self.next += 1;
-        self.answers.insert(self.next, (peer, answer));
-        self.next
-    }
-
-    fn take(&mut self, number: u64) -> Answer {
-        self.answers.remove(&number).expect("a command ends once").1
-    }
-
-    /// Takes the answers of all commands that `peer` has.
-    fn take_of(&mut self, peer: usize) -> Vec<Answer> {
-        self.answers.extract_if(.., |_, (of, _)| *of == peer).map(|(_, (_, it))| it).collect()
+        all
     }
 }

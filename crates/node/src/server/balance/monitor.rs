@@ -21,12 +21,9 @@ pub(super) async fn end_windows(shared: Arc<Shared>) {
             continue;
         }
         balancer.set(config.policy, config.settings);
-        let grown: Vec<Load> = loads.iter().zip(&before).map(growth).collect();
+        let grown: Vec<Load> =
+            loads.iter().zip(&before).map(|(now, before)| *now - *before).collect();
         shared.publish(balancer.end_window(window, &grown));
         (began, before) = (now, loads);
     }
-}
-
-fn growth((now, before): (&Load, &Load)) -> Load {
-    Load { busy: now.busy - before.busy, movable: now.movable - before.movable }
 }

@@ -607,7 +607,8 @@ fn new_connections_are_placed_also_where_commands_cannot_move() {
     let sentence = "1 of 2 cores has devices, so one core is left for connections and cannot be \
                     balanced: set cores to 3 or more";
     assert!(error.contains(sentence), "{error}");
-    for (name, policy) in [("conn", Policy::Connections), ("none", Policy::None)] {
+    for policy in [Policy::Connections, Policy::Auto, Policy::None] {
+        let name = policy.name();
         let text = emulated.replace("cores = 2", "cores = 3").replace("conn", name);
         assert_eq!(parse(&text).unwrap().balance.unwrap().policy, policy);
     }
@@ -618,9 +619,9 @@ fn what_cannot_be_balanced_is_refused() {
     for (from, to, sentence) in [
         (
             "\"ps\"",
-            "\"auto\"",
-            "line 6: policy in [balance] is \"auto\", but must be \"none\", \"rr\", \"ps\" \
-             or \"conn\"",
+            "\"best\"",
+            "line 6: policy in [balance] is \"best\", but must be \"none\", \"rr\", \"ps\", \
+             \"conn\" or \"auto\"",
         ),
         ("policy = \"ps\"", "", "the key \"policy\" is missing in [balance]"),
         ("0.25", "1.5", "line 8: spread in [balance] is 1.5, but must be"),

@@ -222,8 +222,8 @@ impl Pair {
 
 /// Returns a balancer that diverts commands at the least difference.
 fn eager(seed: u64) -> BalanceConfig {
-    let policy =
-        if (seed / 4).is_multiple_of(2) { Policy::ProportionalShare } else { Policy::RoundRobin };
+    let policies = [Policy::ProportionalShare, Policy::Auto, Policy::RoundRobin];
+    let policy = policies[usize::try_from(seed / 4 % 3).expect("below 3")];
     let window = Nanos::from_millis(1);
     let settings =
         Settings { overload: 0.0, spread: 0.0, movable: 1.0, window, ..Settings::default() };

@@ -1,0 +1,285 @@
+//! The policy `auto`: which cores send their requests where the least work is queued.
+
+use crate::level::{Demand, MESSAGES, lowest_level};
+use crate::load::Load;
+use crate::route::{ByQueue, Costs, Route};
+use crate::settings::Settings;
+use base::Nanos;
+
+/// A difference between cores is chance if it is below so many standard deviations.
+const DEVIATIONS: f64 = 3.0;
+
+/// A core begins where the work that it was offered at a time is more than the mean of all cores,
+/// times this.
+const BEGIN: f64 = 1.5;
+
+/// It ends below the mean times this.
+const END: f64 = 1.25;
+
+/// A core that is busy for a larger share of the time has none left.
+const FULL: f64 = 0.98;
+
+/// What becomes of the share of requests that may move while all cores are full.
+const FALL: f64 = 0.9;
+
+/// The same while some core is not.
+const RISE: f64 = 1.2;
+
+/// The share of the time of requests that messages may take while all cores are full.
+const MESSAGES_MAX: f64 = 0.02;
+
+/// Which cores have too much to do. Requests may wait for two reasons, and each shows where the
+/// other does not:
+///
+/// - the stages of a core take more of the time than those of another one. That shows unless
+///   clients wait for answers until all cores are busy all the time;
+/// - more requests are outstanding on a core than on another one. That shows only if many are.
+///
+/// Both are taken as they would be without diversion, so that what `auto` does is no reason to stop
+/// doing it.
+pub(crate) struct Plan {
+    cores: Vec<Core>,
+    /// See [`lowest_level`].
+    level: f64,
+    /// The utilisation of the least busy core.
+    least_busy: f64,
+}
+
+/// What the plan knows of a core.
+#[derive(Clone, Copy, Debug)]
+struct Core {
+    demand: Demand,
+    costs: Costs,
+    /// The mean time that its outstanding requests take.
+    offered: f64,
+}
+
+impl Plan {
+    /// Plans for cores that had these loads in a window.
+    pub(crate) fn of(window: Nanos, loads: &[Load]) -> Self {
+        let cores: Vec<Core> = loads.iter().map(|load| Core::of(*load, window)).collect();
+        let demands: Vec<Demand> = cores.iter().map(|core| core.demand).collect();
+        let least_busy = loads.iter().map(|load| load.utilisation(window)).fold(1.0, f64::min);
+        Self { level: lowest_level(&demands), cores, least_busy }
+    }
+
+    /// Changes `routes`.
+    pub(crate) fn apply(&self, settings: &Settings, routes: &mut [Route]) {
+        let uneven = self.is_uneven(settings, routes);
+        for (core, route) in self.cores.iter().zip(routes) {
+            let before = route.by_queue().most;
+            let is_above = uneven && core.demand.diverted(self.level) > 0.0;
+            let diverts = is_above || self.is_deep(core, before > 0.0);
+            let by_queue = if diverts && core.demand.all > settings.overload {
+                self.by_queue(core, before)
+            } else {
+                ByQueue::default()
+            };
+            route.set_by_queue(core.costs, by_queue);
+        }
+    }
+
+    /// Returns which of the core's requests move, of which the share `most` could before.
+    ///
+    /// If all cores are busy all the time, moves shorten waits, and their messages take time from
+    /// requests. So the share falls, until a core has time again or messages take [`MESSAGES_MAX`]
+    /// of the time of requests.
+    fn by_queue(&self, core: &Core, most: f64) -> ByQueue {
+        let is_full = self.least_busy >= FULL;
+        if most > 0.0 && is_full {
+            return ByQueue { least: 0.0, most: (FALL * most).max(core.messages_max()) };
+        }
+        let most = if most == 0.0 { 1.0 } else { (RISE * most).min(1.0) };
+        let needed = if is_full { 0.0 } else { core.demand.diverted(self.level) };
+        let least = if needed > 0.0 { needed / core.demand.movable } else { 0.0 };
+        ByQueue { least: least.min(most), most }
+    }
+
+    /// Returns whether the busiest core would be relieved by half of `spread`, and by more than by
+    /// chance, or by half of that if there is diversion already.
+    fn is_uneven(&self, settings: &Settings, routes: &[Route]) -> bool {
+        let least = (settings.spread / 2.0).max(DEVIATIONS * self.deviation());
+        let is_diverting = routes.iter().any(|route| route.by_queue().most > 0.0);
+        let relief = self.busiest().demand.all - self.reached();
+        relief >= if is_diverting { least / 2.0 } else { least }
+    }
+
+    fn busiest(&self) -> &Core {
+        let by = |one: &&Core, other: &&Core| one.demand.all.total_cmp(&other.demand.all);
+        self.cores.iter().max_by(by).expect("a balancer has cores")
+    }
+
+    /// Returns the standard deviation of the busiest core's demand, if its requests are independent
+    /// and their times exponential.
+    #[expect(clippy::cast_precision_loss, reason = "requests of a window, far below 2^53")]
+    fn deviation(&self) -> f64 {
+        let busiest = self.busiest().demand;
+        busiest.all / (busiest.commands.max(1) as f64).sqrt()
+    }
+
+    /// Returns the utilisation of the busiest core at the level.
+    fn reached(&self) -> f64 {
+        self.cores.iter().map(|core| core.demand.left(self.level)).fold(0.0, f64::max)
+    }
+
+    /// Returns whether more work is outstanding on the core than on others, by more than what a
+    /// move takes.
+    #[expect(clippy::cast_precision_loss, reason = "times of a few commands, and few cores")]
+    fn is_deep(&self, core: &Core, is_diverting: bool) -> bool {
+        let mean = self.cores.iter().map(|it| it.offered).sum::<f64>() / self.cores.len() as f64;
+        let move_cost = 2 * MESSAGES.0 + core.costs.movable.0;
+        let times = if is_diverting { END } else { BEGIN };
+        core.demand.can_move()
+            && core.offered > times * mean
+            && core.offered > mean + move_cost as f64
+    }
+}
+
+impl Core {
+    /// Returns the share of requests whose messages take [`MESSAGES_MAX`] of the time of all.
+    #[expect(clippy::cast_precision_loss, reason = "times of a request")]
+    fn messages_max(&self) -> f64 {
+        let all = (self.costs.fixed + self.costs.movable).0 as f64;
+        (MESSAGES_MAX * all / (2 * MESSAGES.0) as f64).min(1.0)
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "times of a window and its requests, far below 2^53"
+    )]
+    fn of(load: Load, window: Nanos) -> Self {
+        let demand = Demand::of(load, window);
+        let requests = load.commands.max(1) as f64;
+        let each = |part: f64| Nanos((part * window.0 as f64 / requests) as u64);
+        let costs =
+            Costs { fixed: each(demand.all - demand.movable), movable: each(demand.movable) };
+        let depth = load.depths as f64 / requests;
+        Self { demand, costs, offered: depth * (costs.fixed + costs.movable).0 as f64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WINDOW: Nanos = Nanos::from_millis(100);
+
+    /// Requests in each window of a core.
+    const COUNT: u64 = 5_000;
+
+    /// Requests of a core: what all their stages and the movable ones take, in percent of a window,
+    /// and how many are outstanding.
+    #[derive(Clone, Copy)]
+    struct Requests(u64, u64, u64);
+
+    fn percent(percent: u64) -> Nanos {
+        Nanos(WINDOW.0 / 100 * percent)
+    }
+
+    /// The loads of cores of which the first diverts a share of its requests, in percent, to the
+    /// last.
+    fn loads(requests: &[Requests], diverted: u64) -> Vec<Load> {
+        let load = |Requests(all, movable, depth): &Requests| Load {
+            busy: percent(*all),
+            movable: percent(*movable),
+            executed: percent(*movable),
+            commands: COUNT,
+            depths: COUNT * depth,
+            ..Load::default()
+        };
+        let mut loads: Vec<Load> = requests.iter().map(load).collect();
+        let (count, time) = (COUNT * diverted / 100, Nanos(loads[0].movable.0 * diverted / 100));
+        let messages = Nanos(count * MESSAGES.0);
+        let [first, .., last] = &mut loads[..] else { panic!("there are several cores") };
+        (first.diverted, last.taken) = (count, count);
+        first.executed -= time;
+        last.executed += time;
+        first.busy -= time;
+        last.busy += time;
+        first.busy += messages;
+        last.busy += messages;
+        loads
+    }
+
+    fn apply(loads: &[Load], routes: &mut [Route]) -> Vec<bool> {
+        Plan::of(WINDOW, loads).apply(&Settings::default(), routes);
+        routes.iter().map(|route| route.by_queue().most > 0.0).collect()
+    }
+
+    fn routes(cores: usize) -> Vec<Route> {
+        vec![Route::new(cores); cores]
+    }
+
+    #[test]
+    fn a_busy_core_diverts_until_its_own_requests_are_no_more_than_those_of_others() {
+        let mut routes = routes(3);
+        let requests = [Requests(80, 60, 4), Requests(30, 20, 2), Requests(10, 5, 1)];
+        assert_eq!(apply(&loads(&requests, 0), &mut routes), [true, false, false]);
+        for diverted in [90, 60, 40, 55, 50] {
+            let open = apply(&loads(&requests, diverted), &mut routes);
+            assert_eq!(open, [true, false, false], "{diverted} % diverted change no demand");
+        }
+        let even = [Requests(40, 30, 2); 3];
+        assert_eq!(apply(&loads(&even, 40), &mut routes), [false; 3]);
+    }
+
+    #[test]
+    fn among_busy_cores_the_one_with_the_most_outstanding_diverts() {
+        let mut routes = routes(3);
+        let requests =
+            |depth| [Requests(100, 60, depth), Requests(100, 60, 32), Requests(100, 60, 32)];
+        assert_eq!(apply(&loads(&requests(32), 0), &mut routes), [false; 3]);
+        let even = apply(&loads(&requests(60), 0), &mut routes);
+        assert_eq!(even, [false; 3], "60 of a mean of 41");
+        assert_eq!(apply(&loads(&requests(70), 0), &mut routes), [true, false, false]);
+        assert_eq!(apply(&loads(&requests(60), 30), &mut routes), [true, false, false]);
+        assert_eq!(apply(&loads(&requests(40), 30), &mut routes), [false; 3]);
+    }
+
+    #[test]
+    fn small_differences_and_light_loads_divert_nothing() {
+        let near = [Requests(62, 40, 2), Requests(60, 40, 2), Requests(55, 40, 2)];
+        let light = [Requests(39, 30, 9), Requests(0, 0, 0), Requests(0, 0, 0)];
+        for requests in [near, light] {
+            assert_eq!(apply(&loads(&requests, 0), &mut routes(3)), [false; 3]);
+        }
+    }
+
+    /// A few long requests differ by chance, which is no reason to divert.
+    #[test]
+    fn differences_by_chance_divert_nothing() {
+        let requests = [Requests(80, 40, 1), Requests(50, 25, 1)];
+        let many = loads(&requests, 0);
+        assert_eq!(apply(&many, &mut routes(2)), [true, false]);
+        let few: Vec<Load> =
+            many.iter().map(|load| Load { commands: 50, depths: 50, ..*load }).collect();
+        assert_eq!(apply(&few, &mut routes(2)), [false; 2], "80 % +- 11 %");
+    }
+
+    /// 5,000 requests with movable stages of 1.5 % take 300 ns each, as their messages.
+    #[test]
+    fn requests_whose_messages_take_as_long_stay() {
+        let requests = [Requests(90, 1, 2), Requests(10, 1, 1)];
+        assert_eq!(apply(&loads(&requests, 0), &mut routes(2)), [false; 2]);
+    }
+
+    /// 5,000 requests in 100 ms take 20 us each, and the messages of one 600 ns.
+    #[test]
+    fn where_all_cores_are_full_messages_take_2_percent() {
+        let mut routes = routes(2);
+        let full = loads(&[Requests(100, 60, 60), Requests(100, 60, 10)], 0);
+        apply(&full, &mut routes);
+        assert!((routes[0].by_queue().most - 1.0).abs() < 1e-9);
+        for _ in 0..30 {
+            apply(&full, &mut routes);
+        }
+        assert!((routes[0].by_queue().most - 0.02 * 20_000.0 / 600.0).abs() < 1e-3);
+        let idle = [full[0], Load { busy: percent(97), ..full[1] }];
+        for _ in 0..3 {
+            apply(&idle, &mut routes);
+        }
+        assert!((routes[0].by_queue().most - 1.0).abs() < 1e-9, "the other core has time");
+    }
+}
