@@ -228,7 +228,7 @@ mod tests {
         let all = [
             "FEMU-2a", "FEMU-2b", "FEMU-2c", "FEMU-3", "FEMU-4", "FEMU-5", "FEMU-5b", "FEMU-6a",
             "FEMU-g", "MoKE-1a", "MoKE-1b", "MoKE-1c", "MoKE-1d", "MoKE-idx", "OCT-qd", "OCT-util",
-            "OCT-rt", "OCT-tp", "OCT-lb",
+            "OCT-rt", "OCT-tp", "OCT-lb", "OCT-auto",
         ];
         assert_eq!(names(&[]).unwrap(), all);
         assert_eq!(names(&["moke-1D", "MoKE-1a"]).unwrap(), ["MoKE-1d", "MoKE-1a"]);

@@ -206,6 +206,15 @@ pub(super) const ENTRIES: &[Entry] = &[
             run: |run| Ok(octokv::balanced::run(run)),
         }),
     },
+    Entry {
+        id: "OCT-auto",
+        system: OCTOKV,
+        what: "Kvasir's balancer against those of the slides",
+        experiment: Some(Experiment {
+            source: "Kvasir; the target is that of OctoKV",
+            run: |run| Ok(octokv::automatic::run(run)),
+        }),
+    },
     later("CR-5", CRAIL, "NameNode memory against capacity and block size"),
     later("CR-6", CRAIL, "random puts and gets of 4 KB, KV against block"),
     later("CR-7", CRAIL, "objects of 28 KB against block size"),

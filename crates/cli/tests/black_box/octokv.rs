@@ -88,3 +88,16 @@ fn balancing_makes_the_utilisation_even() {
         }
     }
 }
+
+#[test]
+#[cfg_attr(debug_assertions, ignore = "takes minutes without optimisation")]
+fn auto_is_no_worse_than_any_other_policy() {
+    let (report, control) = assert_holds_for_its_reason("OCT-auto");
+    let diverted = |report: &Value| -> Vec<f64> {
+        let rows = report["rows"].as_array().unwrap().iter();
+        let is_it = |row: &&Value| row["label"].as_str().unwrap().ends_with(": diverted, auto");
+        rows.filter(is_it).map(|row| row["ours"].as_f64().unwrap()).collect()
+    };
+    assert!(diverted(&report).iter().filter(|share| **share > 1.0).count() >= 6);
+    assert!(diverted(&control).iter().all(|share| *share == 0.0));
+}

@@ -11,7 +11,7 @@ use tempfile::tempdir;
 const IDS: &str = "FEMU-2a FEMU-2b FEMU-2c FEMU-3 FEMU-4 FEMU-5 FEMU-5b FEMU-6a FEMU-6b FEMU-g \
                    MoKE-1a MoKE-1b MoKE-1c MoKE-1d MoKE-idx \
                    LS-T1 LS-4 LS-9 LS-10 LS-11 LS-T4 LS-12 LS-13 LS-14 LS-15 LS-16 \
-                   OCT-qd OCT-util OCT-rt OCT-tp OCT-lb \
+                   OCT-qd OCT-util OCT-rt OCT-tp OCT-lb OCT-auto \
                    CR-5 CR-6 CR-7 CR-8 CR-9 CR-10 CR-11";
 
 fn is_done(id: &str) -> bool {

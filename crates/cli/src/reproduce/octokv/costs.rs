@@ -71,6 +71,28 @@ impl Costs {
         })
     }
 
+    /// Returns the command of an operation of `OctoKV` on a value of so many bytes. Each stage
+    /// grows with the bytes as between 4 and 16 KiB, from at least a quarter of that of 4 KiB.
+    pub(super) fn with_bytes(&self, operation: Operation, bytes: u64) -> Command {
+        let [small, large] = match operation {
+            Operation::Get => [self.file.get_4k, self.file.get_16k],
+            Operation::Put => [self.file.put_4k, self.file.put_16k],
+        };
+        let at = |of: fn(&Measured) -> u64| {
+            // What 12 KiB more take; a third of that is in the time of 4 KiB.
+            let more = of(&large).saturating_sub(of(&small));
+            let none = of(&small).saturating_sub(more / 3).max(of(&small) / 4);
+            none + more * bytes / (12 << 10)
+        };
+        self.command(Measured {
+            receive_ns: at(|it| it.receive_ns),
+            kv_ns: at(|it| it.kv_ns),
+            submit_ns: at(|it| it.submit_ns),
+            complete_ns: at(|it| it.complete_ns),
+            reply_ns: at(|it| it.reply_ns),
+        })
+    }
+
     /// Returns the commands of an operation of a store on the client: those of its value and of its
     /// file system. They have no key, so what a short get takes to find one is left out.
     pub(super) fn of_blocks(&self, operation: Operation) -> [Command; 2] {

@@ -28,6 +28,17 @@ impl Target {
         Self { cores, message, drive, times, rng: RefCell::new(rng) }
     }
 
+    /// A target whose cores take what they do from a single queue, whichever of them is free: the
+    /// ideal balancer.
+    pub(super) fn with_single_queue(drive: Nanos, times: Times, rng: Rng) -> Self {
+        let group = Group::new();
+        group.serve_in_order_of_arrival();
+        let units = u32::try_from(CORES).expect("a few");
+        let all = group.resource("cores", Rank::Handler, units);
+        let cores = (0..CORES).map(|at| Core::new(at, all)).collect();
+        Self { cores, message: Nanos::ZERO, drive, times, rng: RefCell::new(rng) }
+    }
+
     /// Executes a command that core `at` receives, until its reply is sent.
     pub(super) async fn execute(&self, at: usize, command: Command) {
         let arrival = clock::now();

@@ -24,10 +24,10 @@ pub(super) const WARM_UP: Nanos = Nanos::from_secs(1);
 pub(super) const MEASURED: Nanos = Nanos::from_secs(1);
 
 /// What a core takes to send a message to another one, or to take one: see the assumptions.
-const MESSAGE: Nanos = Nanos(150);
+pub(super) const MESSAGE: Nanos = Nanos(150);
 
 /// See the assumptions.
-const DRIVE: Nanos = Nanos::from_micros(10);
+pub(super) const DRIVE: Nanos = Nanos::from_micros(10);
 
 /// Where the key-value store is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,6 +205,6 @@ pub(super) fn spread(figures: &[f64; CORES]) -> (f64, f64) {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of a few seconds, below 2^53")]
-const fn number(count: u64) -> f64 {
+pub(super) const fn number(count: u64) -> f64 {
     count as f64
 }
