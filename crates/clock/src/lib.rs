@@ -25,13 +25,16 @@
 //!    a task does between its first lock and its last is one step to the others. Tasks of peer
 //!    schedules wake one another. [`lock_waits`] counts the locks that a thread found taken.
 //! 8. A task names its kind by [`name_task`], for reports on where a thread's time went.
-//! 9. A trace sink receives each [`Span`] for which a unit of a resource was held.
+//! 9. While a schedule has a [`BusyMeter`], its thread is in one [`BusyStage`] at any time: each
+//!    task declares its own by [`set_busy_stage`], and [`enter_busy_stage`] switches inside a poll.
+//! 10. A trace sink receives each [`Span`] for which a unit of a resource was held.
 //!
 //! | to follow | read, in this order |
 //! |---|---|
 //! | a task | `schedule`, `task`, `task_state`, `park`, `timer` |
 //! | the wait for a resource | `queue`, `resource`, `rank`, `class`, `station`, `plane_group` |
 //! | an account of time | `stage`, `account`, `charge`, `trace` |
+//! | the time of a thread | `busy_stage`, `busy_meter` |
 //! | several reactors | `stretch`, `lock`, `section`, `lock_waits` |
 //!
 //! # Guarantees
@@ -52,6 +55,8 @@
 
 mod account;
 mod arrival;
+mod busy_meter;
+mod busy_stage;
 mod charge;
 mod class;
 mod gate;
@@ -84,6 +89,10 @@ mod users;
 
 pub use account::account_to;
 pub use arrival::{CatchUp, catch_up, give_way};
+pub use busy_meter::{
+    BusyMeter, BusyScope, busy_stage, enter_busy_stage, set_busy_stage, switch_busy_stage,
+};
+pub use busy_stage::{BusyStage, BusyTimes};
 pub use charge::{Code, CodeCosts, Cores};
 pub use class::Class;
 pub use gate::{Closed, Gate};

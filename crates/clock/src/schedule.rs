@@ -1,3 +1,5 @@
+use crate::busy_meter::BusyMeter;
+use crate::busy_stage::BusyStage;
 use crate::queue::{GroupOrder, Queue};
 use crate::station_state::StationState;
 use crate::sync::thread_local;
@@ -10,6 +12,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::pin::Pin;
+use std::rc::Rc;
 
 /// A boxed future of the device: it need not be `Send`, since it never leaves its reactor.
 pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
@@ -56,6 +59,8 @@ pub struct Schedule {
     /// Wakes a task of a peer schedule.
     remote_waker: Option<RemoteWaker>,
     wall: Option<Wall>,
+    /// Counts the time of the thread, if a reactor wants to know it.
+    pub(crate) busy_meter: Option<Rc<BusyMeter>>,
     /// How late the clock came to the present instant.
     late: Nanos,
     free_tasks: Vec<u32>,
@@ -191,6 +196,22 @@ impl Schedule {
         self.wall = wall;
     }
 
+    /// Has its tasks switch the stages of `meter`, which counts by the wall.
+    pub fn set_busy_meter(&mut self, meter: Option<Rc<BusyMeter>>) {
+        self.busy_meter = meter;
+    }
+
+    /// Begins `stage`. Returns the stage that it ends, if that is another one.
+    #[inline]
+    pub(crate) fn switch_busy_stage(&self, stage: BusyStage) -> Option<BusyStage> {
+        let meter = self.busy_meter.as_ref()?;
+        if meter.stage() == stage {
+            return None;
+        }
+        let wall = self.wall.as_ref().expect("a meter counts by the wall");
+        Some(meter.switch(stage, wall()))
+    }
+
     /// Makes this schedule number `reactor_id` among peers whose tasks wait for one another.
     /// `remote_waker` wakes tasks of the other numbers. Called before there are tasks.
     pub fn join_peers(&mut self, reactor_id: u32, remote_waker: RemoteWaker) {
@@ -228,7 +249,8 @@ impl Schedule {
     /// Adds a task that the caller polls itself: the root of a run. It has no name.
     pub fn add_task(&mut self) -> TaskId {
         let task = self.add_ready_task();
-        self.task(task.index).name = Task::UNNAMED;
+        let root = self.task(task.index);
+        (root.name, root.busy_stage) = (Task::UNNAMED, BusyStage::default());
         task
     }
 
@@ -269,14 +291,15 @@ impl Schedule {
         self.id(index)
     }
 
-    /// Adds a task with the name of the current one.
+    /// Adds a task with the name of the current one, which begins in the present stage.
     fn new_task(&mut self) -> u32 {
         let name = self.current_name();
+        let busy_stage = self.busy_meter.as_ref().map(|meter| meter.stage()).unwrap_or_default();
         let index = self.free_tasks.pop().unwrap_or_else(|| {
             self.tasks.push(Task::default());
             u32::try_from(self.tasks.len() - 1).expect("far fewer than 2^32 tasks at a time")
         });
-        self.tasks[index as usize].begin(name);
+        self.tasks[index as usize].begin(name, busy_stage);
         if let Some(tracer) = &mut self.tracer {
             tracer.begin(index);
         }

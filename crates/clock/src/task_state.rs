@@ -1,3 +1,4 @@
+use crate::busy_stage::BusyStage;
 use crate::class::Class;
 use crate::queue::Queue;
 use crate::rank::Rank;
@@ -61,6 +62,8 @@ pub(crate) struct Task {
     pub(crate) stages: Stages,
     /// See [`crate::name_task`].
     pub(crate) name: &'static str,
+    /// The stage in which its next poll begins.
+    pub(crate) busy_stage: BusyStage,
 }
 
 impl Task {
@@ -85,13 +88,14 @@ impl Default for Task {
             gc_mark: Nanos::ZERO,
             stages: Stages::default(),
             name: Self::UNNAMED,
+            busy_stage: BusyStage::default(),
         }
     }
 }
 
 impl Task {
-    pub(crate) fn begin(&mut self, name: &'static str) {
-        self.name = name;
+    pub(crate) fn begin(&mut self, name: &'static str, busy_stage: BusyStage) {
+        (self.name, self.busy_stage) = (name, busy_stage);
         self.fired = false;
         self.held = 0;
         self.inherited = 0;
