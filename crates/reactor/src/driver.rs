@@ -155,11 +155,11 @@ impl Driver {
         self.inboxes.retain(|other| !Rc::ptr_eq(other, inbox));
     }
 
-    /// Wakes tasks whose messages or completions have arrived, without sleeping. Returns true if it
-    /// woke one.
+    /// Gives the kernel what tasks asked for, and wakes tasks whose messages or completions have
+    /// arrived, without sleeping. Returns true if it did either.
     pub(crate) fn look(&mut self) -> bool {
         let mut is_news = look_at(&self.inboxes, &mut self.stopped, &self.remote);
-        self.ring.pass();
+        is_news |= self.ring.pass();
         while let Some(event) = self.ring.next() {
             match event {
                 Event::Ready(EVENT) => {

@@ -26,7 +26,8 @@
 //! 8. [`peers`] share a device behind [`clock::Lock`]s and wake one another's tasks; in virtual
 //!    time a [`PeerGroup`] is several of them on one thread.
 //! 9. A served reactor counts the polls that took more than [`LONG_POLL`] of its thread's CPU time,
-//!    by the names of their tasks: see [`Remote::long_polls`].
+//!    by the names of their tasks: see [`Remote::long_polls`]. It attributes all of its busy time
+//!    to the stages that tasks declare: see [`Load::busy_times`].
 //! 10. Futures of `clock` need no waker: the clock knows whom it names. There are no others; one
 //!     that waits for a waker is reported like any task that waits for ever.
 //!

@@ -3,7 +3,7 @@ use crate::driver::Driver;
 use crate::lateness::Lateness;
 use crate::peers::Peer;
 use base::Nanos;
-use clock::{LocalFuture, Schedule, TaskId, TraceSink, Turn};
+use clock::{BusyMeter, LocalFuture, Schedule, TaskId, TraceSink, Turn};
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -23,13 +23,15 @@ pub struct Reactor {
     pub(crate) peer: Option<Peer>,
 }
 
-/// Takes the schedule back into its reactor and the wall out of it, also when a task panics.
+/// Takes the schedule back into its reactor, and the wall and the meter out of it, also when a task
+/// panics.
 struct Installed<'a>(&'a mut Option<Box<Schedule>>);
 
 impl Drop for Installed<'_> {
     fn drop(&mut self) {
         let mut schedule = clock::uninstall();
         schedule.set_wall(None);
+        schedule.set_busy_meter(None);
         *self.0 = Some(schedule);
     }
 }
@@ -164,6 +166,14 @@ impl Reactor {
         let wall = brake.clone();
         schedule.set_wall(Some(Box::new(move || wall.wall())));
         brake
+    }
+
+    /// Has `meter` count the stages of the next run, which follows the wall clock.
+    pub(crate) fn set_busy_meter(&mut self, meter: Rc<BusyMeter>) {
+        self.schedule
+            .as_mut()
+            .expect("a reactor is not run from within itself")
+            .set_busy_meter(Some(meter));
     }
 
     /// See [`Schedule::set_date`].

@@ -1,6 +1,7 @@
 use crate::long_polls::LongPolls;
 use crate::sync::{AtomicBool, AtomicU64, Event, Mutex, MutexGuard, fence};
 use base::Nanos;
+use clock::{BusyStage, BusyTimes};
 use std::io;
 use std::os::fd::RawFd;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
@@ -28,7 +29,8 @@ struct Shared {
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Counters {
-    busy: AtomicU64,
+    /// Nanoseconds of each stage.
+    busy: [AtomicU64; BusyStage::ALL.len()],
     idle: AtomicU64,
     sleeps: AtomicU64,
 }
@@ -36,8 +38,10 @@ struct Counters {
 /// How a reactor has spent its time since it was first served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
-    /// With tasks that had something to do.
+    /// With tasks that had something to do, and giving I/O to the kernel.
     pub busy: Nanos,
+    /// The same time by stage: the stages add up to `busy`.
+    pub busy_times: BusyTimes,
     /// Looking for something to do, and asleep.
     pub idle: Nanos,
     /// How often it went to sleep.
@@ -72,8 +76,10 @@ impl Remote {
     /// How the reactor has spent its time up to the last time that it looked at the wall.
     pub fn load(&self) -> Load {
         let Counters { busy, idle, sleeps } = &self.0.counters;
+        let busy_times = BusyTimes::new(busy.each_ref().map(|time| Nanos(time.load(Relaxed))));
         Load {
-            busy: Nanos(busy.load(Relaxed)),
+            busy: busy_times.total(),
+            busy_times,
             idle: Nanos(idle.load(Relaxed)),
             sleeps: sleeps.load(Relaxed),
         }
@@ -159,10 +165,18 @@ impl Remote {
     }
 
     /// Only the reactor itself counts, so that no addition is lost.
-    pub(crate) fn count(&self, spent: Nanos, was_busy: bool) {
+    pub(crate) fn count(&self, spent: &BusyTimes, was_busy: bool) {
+        let add = |counter: &AtomicU64, time: Nanos| {
+            if time > Nanos::ZERO {
+                counter.store(counter.load(Relaxed) + time.0, Relaxed);
+            }
+        };
         let Counters { busy, idle, .. } = &self.0.counters;
-        let counter = if was_busy { busy } else { idle };
-        counter.store(counter.load(Relaxed) + spent.0, Relaxed);
+        if was_busy {
+            BusyStage::ALL.iter().zip(busy).for_each(|(stage, it)| add(it, spent.of(*stage)));
+        } else {
+            add(idle, spent.total());
+        }
     }
 
     fn count_sleep(&self) {

@@ -1,5 +1,5 @@
 use crate::operation::{Operation, Operations};
-use clock::TaskId;
+use clock::{BusyStage, TaskId, enter_busy_stage};
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 use rustix::event::PollFlags;
@@ -79,6 +79,7 @@ impl Ring {
         let (place, entry) = self.operations.start(operation, task);
         self.asked.push_back(entry.user_data(TOKENS | place as u64));
         if self.asked.len() >= TOGETHER {
+            let _stage = enter_busy_stage(BusyStage::Submit);
             self.fill();
             accept(self.uring.submit());
         }
@@ -91,15 +92,18 @@ impl Ring {
     }
 
     /// Gives the kernel what was asked for and takes what it has; no system call if there is
-    /// neither.
-    pub(crate) fn pass(&mut self) {
+    /// neither. Returns true if something was asked for.
+    pub(crate) fn pass(&mut self) -> bool {
         let queue = self.uring.submission();
-        if self.asked.is_empty() && queue.is_empty() && !queue.taskrun() && !queue.cq_overflow() {
-            return;
+        let is_asked = !self.asked.is_empty() || !queue.is_empty();
+        if !is_asked && !queue.taskrun() && !queue.cq_overflow() {
+            return false;
         }
         drop(queue);
+        let _stage = is_asked.then(|| enter_busy_stage(BusyStage::Submit));
         self.fill();
         accept(self.uring.submit());
+        is_asked
     }
 
     /// As [`Self::pass`], and returns when something has come or after `limit`; sooner when the
@@ -211,6 +215,18 @@ mod tests {
         rustix::io::write(&other, &1u64.to_ne_bytes()).unwrap();
         ring.sleep(None);
         assert_eq!((ring.next(), ring.next()), (Some(Event::Ready(count)), None));
+    }
+
+    #[test]
+    fn a_ring_tells_whether_the_kernel_was_given_something() {
+        let mut ring = Ring::new().unwrap();
+        assert!(!ring.pass());
+        let other = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+        ring.watch(other.as_raw_fd(), PollFlags::IN, 1);
+        assert_eq!((ring.pass(), ring.next(), ring.pass()), (true, None, false));
+        rustix::io::write(&other, &1u64.to_ne_bytes()).unwrap();
+        // A call only for what the kernel has.
+        assert_eq!((ring.pass(), ring.next()), (false, Some(Event::Ready(1))));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::reactor::Reactor;
 use crate::remote::Remote;
 use crate::ring::RingError;
 use base::Nanos;
-use clock::Turn;
+use clock::{BusyMeter, BusyStage, Turn};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -22,6 +22,9 @@ const SPIN_MAX: Nanos = Nanos::from_micros(200);
 
 /// Tasks polled in a row before the outside is looked at although there are more.
 const POLLS_MAX: u32 = 64;
+
+/// The stage between two polls: the reactor takes completions and messages, and wakes their tasks.
+const BETWEEN_POLLS: BusyStage = BusyStage::Complete;
 
 /// The date of this machine, as the time since the beginning of 1970.
 fn today() -> Duration {
@@ -59,6 +62,7 @@ impl Reactor {
         let output = {
             let _installed = Installed::new(&mut slot);
             let mut outside = IdleLoop::new(brake, remote.clone());
+            self.set_busy_meter(outside.busy_meter.clone());
             let output = self.drive(root, |mut finished, spawned| {
                 outside.begin_turn();
                 let task = loop {
@@ -101,6 +105,8 @@ struct IdleLoop {
     worked_at: Nanos,
     spin: Spin,
     meter: PollMeter,
+    /// Counts the stages since `read_at`.
+    busy_meter: Rc<BusyMeter>,
     /// Whether a poll has ended since the wall was read last.
     has_polled: bool,
 }
@@ -139,6 +145,7 @@ impl IdleLoop {
             worked_at: now,
             spin: Spin::NEW,
             meter,
+            busy_meter: Rc::new(BusyMeter::new(now)),
             has_polled: false,
         }
     }
@@ -148,6 +155,7 @@ impl IdleLoop {
     fn begin_turn(&mut self) {
         let wall = self.brake.wall();
         self.meter.end_poll(wall);
+        self.busy_meter.switch(BETWEEN_POLLS, wall);
         self.has_polled = true;
         self.polls += 1;
         if self.polls > POLLS_MAX {
@@ -165,7 +173,9 @@ impl IdleLoop {
     /// Begins a poll.
     #[inline]
     fn end_turn(&mut self) {
-        self.meter.begin_poll(self.brake.latest());
+        let wall = self.brake.latest();
+        self.meter.begin_poll(wall);
+        self.busy_meter.switch(clock::busy_stage(), wall);
     }
 
     /// Looks outside while nothing is due before `until`. Returns when that may have changed: after
@@ -210,7 +220,9 @@ impl IdleLoop {
     fn count(&mut self, wall: Nanos) {
         let reads = driver::reads();
         let worked = std::mem::take(&mut self.worked) || reads != self.reads;
-        self.remote.count(wall - self.read_at, worked);
+        let times = self.busy_meter.take(wall);
+        assert_eq!(times.total(), wall - self.read_at, "the stages add up");
+        self.remote.count(&times, worked);
         (self.reads, self.read_at) = (reads, wall);
         if worked {
             self.spin.work(wall - self.worked_at);

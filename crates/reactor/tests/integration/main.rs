@@ -1,5 +1,6 @@
 //! Reactors on a real machine: sockets, files, threads and time.
 
+mod busy_stages;
 mod file;
 mod long_polls;
 mod mailbox;
