@@ -5,7 +5,7 @@ use crate::completion::Outcome;
 use crate::namespace::{Namespace, NamespaceInUse};
 use crate::status::status_of;
 use base::Nanos;
-use clock::{Stage, Stages};
+use clock::{BusyStage, Stage, Stages};
 use engine::{Error, Landing, Store, Stored};
 use media::ExtentId;
 use spec::Status;
@@ -84,6 +84,7 @@ impl<C> Commit<C> {
 /// Answers the Stores of an extent, each after those before it, until none is left.
 async fn answer_all<Q: HasCommits>(queue: Rc<Q>, commits: Rc<Commits<Q::Command>>) {
     clock::name_task("commit queue");
+    clock::set_busy_stage(BusyStage::Complete);
     let (mut answered, mut spent) = (0_u32, Stages::default());
     loop {
         let next = commits.waiting.borrow().front().map(|it| (it.command, it.landed(&mut spent)));

@@ -1,5 +1,6 @@
 use crate::completion::{Executed, Outcome};
 use crate::fabrics::{Association, Subsystem};
+use clock::BusyStage;
 use spec::{Command, IdentifyController, SanitizeAction, SanitizeOptions, Status};
 use std::sync::Arc;
 
@@ -42,6 +43,7 @@ fn begin(
 
 /// Runs the operation: wipes every namespace, then reports the end to the controller.
 async fn sanitize(association: Arc<Association>, subsystem: Arc<Subsystem>) {
+    clock::set_busy_stage(BusyStage::Background);
     let sanitizing = &subsystem.device.sanitizing;
     let ids = subsystem.device.namespace_ids();
     let mut wiped = true;

@@ -17,7 +17,7 @@ use crate::quick::Tried;
 use crate::span::TRANSFER_BYTES_MAX;
 use crate::submission::Submission;
 use base::{Buf, Nanos};
-use clock::Stages;
+use clock::{BusyStage, Stages};
 use spec::{Command, Opcode, Status, Transfer};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -51,6 +51,7 @@ impl Pair {
             self.divert_some(io_context, &**placement, held);
         }
         let (_, namespace) = held.namespace.take().expect("a queue that holds has a namespace");
+        let _stage = clock::enter_busy_stage(BusyStage::Kv);
         let store = store_of(&namespace);
         let mut work = Work::default();
         let began = self.placement.as_ref().map(|_| clock::host_now());

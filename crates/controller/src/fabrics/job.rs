@@ -5,6 +5,7 @@ use crate::namespace::NamespaceInUse;
 use crate::quick::Quick;
 use crate::submission::Submission;
 use base::Nanos;
+use clock::BusyStage;
 use std::sync::Arc;
 
 /// A decoded I/O command.
@@ -28,6 +29,7 @@ impl<T> Job<T> {
         io_context: &IoContext,
         ticket: Ticket,
     ) -> (Arc<NamespaceInUse>, T, (Begun, Nanos)) {
+        clock::set_busy_stage(BusyStage::Kv);
         clock::label(ticket.head.command_id.into());
         clock::begin_account();
         let at = clock::now();
