@@ -1,11 +1,13 @@
 use super::connection::{Connection, Course};
 use super::ended::Ended;
 use crate::framing::Written;
+use clock::BusyStage;
 use net::Stream;
 use std::rc::Rc;
 
 /// Sends queued PDUs until the connection is over.
 pub(super) async fn write_all<S: Stream>(connection: Rc<Connection<S>>) {
+    clock::set_busy_stage(BusyStage::Complete);
     while connection.course() != Course::Over {
         if connection.state.borrow().outbox.is_empty() {
             match connection.course() {
