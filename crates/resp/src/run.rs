@@ -15,6 +15,7 @@ use crate::session::Session;
 use crate::staged_values::StagedValues;
 use crate::watcher::since;
 use base::{Key, Nanos, ValueRef};
+use clock::{BusyStage, set_busy_stage, switch_busy_stage};
 use engine::{Error, HashedKey, KeySpaceId, Store};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -141,6 +142,7 @@ impl Run {
         outbox: &RefCell<Outbox>,
     ) {
         if !self.writes.is_empty() {
+            switch_busy_stage(BusyStage::Kv);
             for reply in Box::pin(self.writes.finish(door, session)).await {
                 session.answer(reply, &mut outbox.borrow_mut());
             }
@@ -151,7 +153,10 @@ impl Run {
         if self.has_sets {
             // SETs that other clients have sent are announced first, and share pages.
             clock::give_way().await;
+            // The poll has just begun.
+            set_busy_stage(BusyStage::Kv);
         } else {
+            switch_busy_stage(BusyStage::Kv);
             outbox.borrow_mut().reserve(self.len * REPLY_BYTES);
         }
         let waiting = self.begin(door, session, staging, &mut outbox.borrow_mut());

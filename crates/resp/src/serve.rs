@@ -7,7 +7,7 @@ use crate::reply::Reply;
 use crate::run::Run;
 use crate::session::Session;
 use crate::wire::{Ends, Wire};
-use clock::Notify;
+use clock::{BusyStage, Notify, set_busy_stage, switch_busy_stage};
 use net::Stream;
 use std::cell::{Cell, RefCell};
 use std::io::IoSlice;
@@ -102,6 +102,7 @@ impl<S: Stream> Connection<S> {
             loop {
                 if run.fill(door, session, &mut inbox) {
                     run.finish(door, session, inbox.staging(), &self.outbox).await;
+                    switch_busy_stage(BusyStage::Receive);
                 } else {
                     let request = match inbox.next() {
                         Ok(Some(request)) => request,
@@ -119,6 +120,8 @@ impl<S: Stream> Connection<S> {
                         return Ended::Refused;
                     }
                     if !run.take(door, session, request) {
+                        // One switch for all commands that have arrived, and for parsing them.
+                        switch_busy_stage(BusyStage::Kv);
                         // Boxed: a client that waits keeps no memory for what it may ask.
                         let reply = Box::pin(execute(door, session, request)).await;
                         session.answer(reply, &mut self.outbox.borrow_mut());
@@ -131,13 +134,7 @@ impl<S: Stream> Connection<S> {
                 }
             }
             run.finish(door, session, inbox.staging(), &self.outbox).await;
-            if self.outbox.borrow().waiting_bytes() > 0 {
-                // The replies to other clients go out together with these: many sends in a row
-                // seldom have to wake a sleeping peer.
-                clock::give_way().await;
-            }
-            self.send();
-            self.drained(door).await;
+            self.send_replies(door).await;
             if inbox.has_all() {
                 inbox.rest();
                 self.outbox.borrow_mut().rest();
@@ -161,6 +158,20 @@ impl<S: Stream> Connection<S> {
                 }
             }
         }
+    }
+
+    /// Sends the replies to the requests that have arrived, and waits as [`Self::drained`] does.
+    async fn send_replies(&self, door: &Door) {
+        if self.outbox.borrow().waiting_bytes() > 0 {
+            // The replies to other clients go out together with these: many sends in a row seldom
+            // have to wake a sleeping peer.
+            clock::give_way().await;
+            // The poll has just begun.
+            set_busy_stage(BusyStage::Complete);
+        }
+        self.send();
+        self.drained(door).await;
+        switch_busy_stage(BusyStage::Receive);
     }
 
     fn show_query(&self, inbox: &Inbox) {
@@ -218,6 +229,7 @@ impl<S: Stream> Connection<S> {
 
     /// Sends what waits, whenever the stream takes it.
     async fn write(&self) {
+        set_busy_stage(BusyStage::Complete);
         loop {
             if self.is_full.get() {
                 self.stream.writable().await;
