@@ -61,8 +61,8 @@ pub use self::served_state::Began;
 pub use self::setup::{ServedDevice, ServedSubsystem, ServerConfig};
 pub use self::status::{
     AssociationStatus, CacheStatus, ClientStatus, DeviceStatus, LongPollStatus, NamespaceStatus,
-    QueueStatus, ReactorStatus, RedisStatus, ScrubStatus, ServerStatus, Status, SubsystemStatus,
-    WorkStatus,
+    QueueStatus, ReactorStatus, RedisStatus, ScrubStatus, ServerStatus, StagesStatus, Status,
+    SubsystemStatus, WorkStatus,
 };
 pub use self::stopper::Stopper;
 

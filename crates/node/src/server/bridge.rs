@@ -12,7 +12,7 @@
 
 use super::connections::{ConnectionInfo, transport_address};
 use super::device_set::DeviceSet;
-use clock::{Notify, Stage, Users};
+use clock::{BusyStage, Notify, Stage, Users};
 use controller::{Capsule, Entrance, HostQueue, Placement, Port, Response, Responses, Subsystems};
 use reactor::{Inbox, Outbox};
 use spec::Command;
@@ -134,6 +134,7 @@ impl PeerDevices {
         });
         let it = device.clone();
         clock::spawn(async move {
+            clock::set_busy_stage(BusyStage::Complete);
             while let Some(message) = responses.receive().await {
                 it.hear(message);
             }
@@ -296,6 +297,7 @@ impl FarQueues {
 
     /// Handles messages from `commands` until the other reactor has left or is gone.
     pub(super) async fn serve(self: Rc<Self>, commands: Inbox<ToDevice>) {
+        clock::set_busy_stage(BusyStage::Kv);
         while let Some(message) = commands.receive().await {
             match message {
                 ToDevice::Left => break,

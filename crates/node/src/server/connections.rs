@@ -2,7 +2,7 @@ use super::pace::Pace;
 use super::places::ConnectionPermit;
 use super::report::Moved;
 use base::{BufPool, Nanos};
-use clock::{Notify, Stage};
+use clock::{BusyStage, Notify, Stage};
 use controller::{Port, TransportAddress};
 use net::Stream;
 use nvme_tcp::framing::Counters;
@@ -104,6 +104,7 @@ impl Connections {
         let config = Config { pool: shared.pool.clone(), counters: shared.counters.clone() };
         clock::spawn(async move {
             clock::name_task("nvme connection");
+            clock::set_busy_stage(BusyStage::Receive);
             serve(stream, port, config, budget).await;
             drop(place);
             let mut open = shared.open.borrow_mut();

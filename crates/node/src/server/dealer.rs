@@ -5,7 +5,7 @@ use super::placed_connections::DealtReactors;
 use super::places::ConnectionPermit;
 use balance::ConnectionPlacer;
 use base::Nanos;
-use clock::Stage;
+use clock::{BusyStage, Stage};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -63,6 +63,7 @@ impl ByLoad {
     /// Ends a window of the placer again and again, with each policy: the next one may need it.
     async fn end_windows(self: Rc<Self>) {
         clock::name_task("connection placer");
+        clock::set_busy_stage(BusyStage::Background);
         let (mut began, mut before) = (clock::host_now(), self.reactors.busy());
         loop {
             let length = self.reactors.config().settings.window;

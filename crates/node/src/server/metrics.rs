@@ -93,6 +93,9 @@ const OF_REACTOR: &[Figure<ReactorStatus>] = &[
     ("reactor_busy_seconds_total", Kind::Counter, "Time spent working", |it| {
         Some(seconds(it.busy_ns))
     }),
+    ("reactor_in_flight_commands", Kind::Gauge, "I/O commands in flight", |it| {
+        number(it.in_flight)
+    }),
     ("reactor_idle_seconds_total", Kind::Counter, "Time spent waiting", |it| {
         Some(seconds(it.idle_ns))
     }),
@@ -140,6 +143,12 @@ const OF_REACTOR: &[Figure<ReactorStatus>] = &[
     }),
 ];
 
+/// Of the time of a stage, in nanoseconds.
+const OF_STAGE: &[Figure<u64>] =
+    &[("reactor_stage_seconds_total", Kind::Counter, "Time spent working, by stage", |it| {
+        Some(seconds(*it))
+    })];
+
 const OF_LONG_POLLS: &[Figure<LongPollStatus>] = &[
     ("long_polls_total", Kind::Counter, "Polls of tasks above 100 us of CPU time", |it| {
         number(it.count)
@@ -178,6 +187,12 @@ pub(super) fn text(status: &Status) -> String {
     let reactors: Vec<_> =
         reactors.map(|(at, reactor)| (format!("{{reactor=\"{at}\"}}"), reactor)).collect();
     write_all(&mut text, OF_REACTOR, &reactors);
+    let times: Vec<_> = status.reactors.iter().map(|it| it.stages.named()).collect();
+    let stages = times.iter().enumerate().flat_map(|(at, times)| {
+        let label = move |name| format!("{{reactor=\"{at}\",stage=\"{name}\"}}");
+        times.iter().map(move |(name, time)| (label(*name), time))
+    });
+    write_all(&mut text, OF_STAGE, &stages.collect::<Vec<_>>());
     let long_polls = status.reactors.iter().enumerate().flat_map(|(at, reactor)| {
         let label = move |name| format!("{{reactor=\"{at}\",task=\"{}\"}}", escaped(name));
         reactor.long_polls.iter().map(move |it| (label(&it.name), it))

@@ -9,7 +9,7 @@ use super::served_resp::{ServedResp, ServedTls};
 use super::setup::ServedDevice;
 use super::status::{ClientStatus, RedisStatus};
 use base::{BufPool, Nanos};
-use clock::Notify;
+use clock::{BusyStage, Notify};
 use engine::Store;
 use net::Stream;
 use reactor::{TcpListener, TcpStream};
@@ -276,6 +276,7 @@ impl RespClients {
         service.open.fetch_add(1, Ordering::Relaxed);
         clock::spawn(async move {
             clock::name_task("redis connection");
+            clock::set_busy_stage(BusyStage::Receive);
             served.await;
             drop(place);
             service.open.fetch_sub(1, Ordering::Relaxed);

@@ -1,5 +1,6 @@
 //! The status document of a server.
 
+use clock::{BusyStage, BusyTimes};
 use controller::Work;
 use engine::{CacheCounts, Scrubbed};
 use reactor::LongPolls;
@@ -245,10 +246,16 @@ pub struct QueueStatus {
 pub struct ReactorStatus {
     /// Time with work to do.
     pub busy_ns: u64,
+    /// The same time by stage: the stages add up to `busy_ns`.
+    #[serde(default)]
+    pub stages: StagesStatus,
     /// Time without work.
     pub idle_ns: u64,
     /// Open connections.
     pub connections: u64,
+    /// I/O commands in flight on these connections.
+    #[serde(default)]
+    pub in_flight: u64,
     /// Bytes received on all connections, closed ones included.
     pub bytes_received: u64,
     /// Bytes that went.
@@ -292,6 +299,47 @@ pub struct ReactorStatus {
     /// Polls that took more than 100 us of the thread's CPU time, by the names of their tasks.
     #[serde(default)]
     pub long_polls: Vec<LongPollStatus>,
+}
+
+/// The busy time of a reactor by stage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StagesStatus {
+    /// Reading, parsing and admitting requests of NVMe hosts and Redis clients.
+    pub receive_ns: u64,
+    /// Executing commands, those of other reactors included.
+    pub kv_ns: u64,
+    /// Giving I/O to the kernel.
+    pub submit_ns: u64,
+    /// Taking completions and messages, and sending replies.
+    pub complete_ns: u64,
+    /// All other work.
+    pub background_ns: u64,
+}
+
+impl StagesStatus {
+    /// Returns each stage's name, and its time in nanoseconds.
+    pub fn named(&self) -> [(&'static str, u64); 5] {
+        [
+            ("receive", self.receive_ns),
+            ("kv", self.kv_ns),
+            ("submit", self.submit_ns),
+            ("complete", self.complete_ns),
+            ("background", self.background_ns),
+        ]
+    }
+}
+
+impl From<BusyTimes> for StagesStatus {
+    fn from(times: BusyTimes) -> Self {
+        let of = |stage| times.of(stage).0;
+        Self {
+            receive_ns: of(BusyStage::Receive),
+            kv_ns: of(BusyStage::Kv),
+            submit_ns: of(BusyStage::Submit),
+            complete_ns: of(BusyStage::Complete),
+            background_ns: of(BusyStage::Background),
+        }
+    }
 }
 
 /// The long polls of tasks of one name. Other tasks of the reactor wait for the end of a poll.

@@ -23,10 +23,12 @@ pub(super) fn status_of(facts: &Facts, uptime: Nanos, censuses: &[ReactorCounter
         let each = census.associations.iter();
         each.map(|it| association_status(it, censuses[it.reactor as usize].now, &connections))
     });
+    let in_flight = in_flight(censuses);
     let reactors = censuses.iter().zip(&facts.remotes).zip(done(censuses));
     let diverted = |remote| facts.balance.as_ref().map_or(0, |balance| balance.diverted(remote));
     let reactors = reactors.map(|((census, remote), done)| ReactorStatus {
         commands_diverted: diverted(remote),
+        in_flight: census.connections.iter().filter_map(|it| in_flight.get(&it.number)).sum(),
         ..reactor_status(census, remote, done)
     });
     Status {
@@ -44,6 +46,15 @@ pub(super) fn status_of(facts: &Facts, uptime: Nanos, censuses: &[ReactorCounter
         associations: associations.collect(),
         reactors: reactors.collect(),
     }
+}
+
+/// Returns the I/O commands in flight on each connection, by its number.
+fn in_flight(censuses: &[ReactorCounters]) -> BTreeMap<u64, u64> {
+    let associations = censuses.iter().flat_map(|census| &census.associations);
+    let queues = associations.flat_map(|association| &association.queues);
+    // Event requests wait on the admin queue until an event happens.
+    let queues = queues.filter(|queue| queue.id > 0);
+    queues.filter_map(|queue| Some((queue.connection?, queue.in_flight as u64))).collect()
 }
 
 /// What a reactor did for its own and other reactors' devices.
@@ -147,8 +158,10 @@ fn reactor_status(census: &ReactorCounters, remote: &Remote, done: Done) -> Reac
     let load = remote.load();
     ReactorStatus {
         busy_ns: load.busy.0,
+        stages: load.busy_times.into(),
         idle_ns: load.idle.0,
         connections: census.connections.len() as u64,
+        in_flight: 0,
         bytes_received: census.moved.received,
         bytes_sent: census.moved.sent,
         commands: WorkStatus::from(done.work).commands,
@@ -170,6 +183,7 @@ fn reactor_status(census: &ReactorCounters, remote: &Remote, done: Done) -> Reac
 #[cfg(test)]
 mod tests {
     use super::*;
+    use controller::QueueCensus;
     use engine::ReactorWork;
 
     /// A reactor with a device that has this work for each reactor, as the device numbers them.
@@ -222,6 +236,28 @@ mod tests {
             [330, 332, 334, 336, 338, 340, 342],
         ];
         assert_eq!(all, expected);
+    }
+
+    #[test]
+    fn commands_in_flight_are_counted_by_connection_without_the_admin_queue() {
+        let queue =
+            |id, in_flight, connection| QueueCensus { id, entries: 8, in_flight, connection };
+        let association = |queues| AssociationCensus {
+            subsystem: String::new(),
+            controller: 1,
+            host: String::new(),
+            reactor: 0,
+            since: Nanos::ZERO,
+            work: Work::default(),
+            queues,
+        };
+        let first = association(vec![queue(0, 4, Some(10)), queue(1, 3, Some(11))]);
+        let second = association(vec![queue(1, 5, Some(12)), queue(2, 1, None)]);
+        let of = |association| ReactorCounters {
+            associations: vec![association],
+            ..ReactorCounters::default()
+        };
+        assert_eq!(in_flight(&[of(first), of(second)]), BTreeMap::from([(11, 3), (12, 5)]));
     }
 
     #[test]

@@ -2,12 +2,13 @@
 
 use super::shared::Shared;
 use balance::{Balancer, Load};
-use clock::Stage;
+use clock::{BusyStage, Stage};
 use std::sync::Arc;
 
 /// Ends a window of the balancer again and again, until its reactor ends.
 pub(super) async fn end_windows(shared: Arc<Shared>) {
     clock::name_task("balancer");
+    clock::set_busy_stage(BusyStage::Background);
     let config = shared.config();
     let mut balancer = Balancer::new(config.policy, config.settings, shared.reactors());
     let (mut began, mut before) = (clock::host_now(), shared.loads());

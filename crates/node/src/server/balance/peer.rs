@@ -2,6 +2,7 @@
 
 use super::shared::Shared;
 use base::Nanos;
+use clock::BusyStage;
 use controller::{Answer, DivertedCommand, DivertedOutcome, DivertedQueue};
 use reactor::{Inbox, Outbox};
 use slab::Slab;
@@ -84,6 +85,7 @@ impl Peer {
     /// Handles its messages until it has ended, in reactor `here`.
     pub(super) async fn serve(self: Rc<Self>, here: usize, shared: &Shared) {
         clock::name_task("diverted commands");
+        clock::set_busy_stage(BusyStage::Complete);
         while let Some(message) = self.inbox.receive().await {
             self.handle(Some(message), here, shared);
             clock::give_way().await;
@@ -100,16 +102,19 @@ impl Peer {
         if self.is_handling.replace(true) {
             return;
         }
-        let mut messages = Vec::from_iter(first);
-        self.inbox.receive_some(TOGETHER_MAX - messages.len(), |message| messages.push(message));
-        let mut commands = Vec::new();
-        for message in messages {
-            match message {
-                Message::Execute(number, command) => commands.push((number, command)),
-                Message::End(number, outcome) => {
-                    let answer = self.waiting.borrow_mut().remove(number);
-                    answer.give(outcome);
-                }
+        let (mut commands, mut outcomes) = (Vec::new(), Vec::new());
+        let mut sort = |message| match message {
+            Message::Execute(number, command) => commands.push((number, command)),
+            Message::End(number, outcome) => outcomes.push((number, outcome)),
+        };
+        let most = TOGETHER_MAX - usize::from(first.is_some());
+        first.into_iter().for_each(&mut sort);
+        self.inbox.receive_some(most, sort);
+        if !outcomes.is_empty() {
+            let _stage = clock::enter_busy_stage(BusyStage::Complete);
+            for (number, outcome) in outcomes {
+                let answer = self.waiting.borrow_mut().remove(number);
+                answer.give(outcome);
             }
         }
         if !commands.is_empty() {
@@ -121,6 +126,7 @@ impl Peer {
 
     /// Executes commands, and sends the outcomes of those that end at once. Returns the time taken.
     fn execute(&self, commands: &mut Vec<(usize, DivertedCommand)>) -> Nanos {
+        let _stage = clock::enter_busy_stage(BusyStage::Kv);
         let began = clock::host_now();
         self.outgoing.is_sent_later.set(true);
         self.queue.execute(commands);

@@ -6,6 +6,7 @@ use crate::shared_drive::scene::{File, Scene, serve_memory};
 use controller::EngineFigures;
 use node::server::{ReactorStatus, Status};
 use spec::{Command, Status as Answered};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -134,6 +135,43 @@ fn each_reactor_shows_the_commands_of_its_redis_clients_and_what_they_stored() {
         let (status, figures) = at_rest(&scene, &admin);
         assert_eq!(shown(&status), [11, 21]);
         check_sums(&status, &figures);
+        scene.server.stop().unwrap();
+    }
+}
+
+/// Returns how long the reactors were busy in each stage, by its name. Checks each reactor's sum.
+#[track_caller]
+fn stages(status: &Status) -> BTreeMap<&'static str, u64> {
+    let mut all = BTreeMap::new();
+    for reactor in &status.reactors {
+        let times = reactor.stages.named();
+        assert_eq!(times.iter().map(|(_, time)| time).sum::<u64>(), reactor.busy_ns, "{reactor:?}");
+        for (name, time) in times {
+            *all.entry(name).or_default() += time;
+        }
+    }
+    all
+}
+
+#[test]
+fn stages_of_stores_add_up_to_the_busy_time() {
+    for (scene, is_file) in scenes(2).into_iter().zip([true, false]) {
+        let (admin, queues) = hosts(&scene);
+        let before = stages(&at_rest(&scene, &admin).0);
+        store(&queues[0], 0..100, &[1; 4_000]);
+        store(&queues[1], 100..200, &[2; 4_000]);
+        let after = at_rest(&scene, &admin).0;
+        for (name, time) in stages(&after) {
+            let is_used = is_file || name != "submit";
+            assert!(!is_used || time > before[name], "{name} of {after:#?}");
+        }
+        let mut client = Client::of(&scene);
+        let before = stages(&at_rest(&scene, &admin).0);
+        (1..=20).for_each(|count| assert_eq!(client.ask("INCR key"), format!(":{count}")));
+        let after = stages(&at_rest(&scene, &admin).0);
+        for name in ["receive", "kv", "complete"] {
+            assert!(after[name] > before[name], "{name}: {before:?} and {after:?}");
+        }
         scene.server.stop().unwrap();
     }
 }
