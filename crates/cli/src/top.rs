@@ -9,6 +9,7 @@ mod columns;
 mod redis;
 mod sample;
 mod screen;
+mod stages;
 mod text;
 mod view;
 

@@ -82,7 +82,7 @@ pub(super) fn of_redis(width: u16) -> Vec<Column<RedisSample>> {
         column("MB/s in", 10, 3, |it| tenths(it.bytes_received_per_second / 1e6)),
         column("MB/s out", 10, 2, |it| tenths(it.bytes_sent_per_second / 1e6)),
         column("cache hits", 10, 1, |it| {
-            it.cache_hit_percent.map_or_else(|| "-".to_owned(), |it| format!("{} %", tenths(it)))
+            it.cache_hit_percent.map_or_else(|| "-".to_owned(), percent)
         }),
     ];
     fitting(columns, width)
@@ -107,19 +107,26 @@ pub(super) fn of_devices(width: u16) -> Vec<Column<DeviceSample>> {
     fitting(columns, width)
 }
 
-/// With the place of each device. A terminal of 80 columns has room for all but one.
+/// Returns the columns of reactors, each with its number. In a terminal of 80 columns the stages,
+/// commands in flight and diverted commands are dropped.
 pub(super) fn of_reactors(width: u16) -> Vec<Column<(usize, ReactorSample)>> {
     let columns = vec![
         column("reactor", 7, NAME, |(place, _): &(usize, ReactorSample)| place.to_string()),
-        column("busy", 7, 8, |(_, it)| format!("{} %", tenths(it.busy_percent))),
-        column("locks", 7, 5, |(_, it)| format!("{} %", tenths(it.lock_wait_percent))),
-        column("NVMe", 6, 3, |(_, it)| grouped(it.connections)),
-        column("Redis", 6, 2, |(_, it)| grouped(it.redis_clients)),
-        column("commands/s", 10, 7, |(_, it)| rounded(it.commands_per_second)),
-        column("MB/s stored", 11, 6, |(_, it)| tenths(it.bytes_stored_per_second / 1e6)),
-        column("cleaned", 7, 4, |(_, it)| grouped(it.extents_cleaned)),
-        column("long polls", 10, 1, |(_, it)| grouped(it.long_polls)),
-        column("diverted/s", 10, 0, |(_, it)| rounded(it.commands_diverted_per_second)),
+        column("busy", 7, 14, |(_, it)| percent(it.busy_percent)),
+        column("receive", 7, 3, |(_, it)| percent(it.stage_percent.receive)),
+        column("kv", 7, 4, |(_, it)| percent(it.stage_percent.kv)),
+        column("submit", 7, 1, |(_, it)| percent(it.stage_percent.submit)),
+        column("complete", 8, 2, |(_, it)| percent(it.stage_percent.complete)),
+        column("background", 10, 0, |(_, it)| percent(it.stage_percent.background)),
+        column("locks", 7, 11, |(_, it)| percent(it.lock_wait_percent)),
+        column("NVMe", 6, 9, |(_, it)| grouped(it.connections)),
+        column("in flight", 9, 6, |(_, it)| grouped(it.in_flight)),
+        column("Redis", 6, 8, |(_, it)| grouped(it.redis_clients)),
+        column("commands/s", 10, 13, |(_, it)| rounded(it.commands_per_second)),
+        column("MB/s stored", 11, 12, |(_, it)| tenths(it.bytes_stored_per_second / 1e6)),
+        column("cleaned", 7, 10, |(_, it)| grouped(it.extents_cleaned)),
+        column("long polls", 10, 7, |(_, it)| grouped(it.long_polls)),
+        column("diverted/s", 10, 5, |(_, it)| rounded(it.commands_diverted_per_second)),
     ];
     fitting(columns, width)
 }
@@ -153,6 +160,10 @@ pub(super) fn head(sample: &Sample) -> [String; 2] {
 
 fn megabytes(rates: Rates) -> String {
     tenths((rates.bytes_read + rates.bytes_written) / 1e6)
+}
+
+fn percent(value: f64) -> String {
+    format!("{} %", tenths(value))
 }
 
 fn tenths(value: f64) -> String {
@@ -212,5 +223,21 @@ mod tests {
         assert_eq!(names(80), without(&["address", "subsystem"]));
         assert_eq!(names(60), ["host", "reads/s", "writes/s", "MB/s"]);
         assert_eq!((names(40), names(1)), (vec!["host", "reads/s"], vec!["host"]));
+    }
+
+    #[test]
+    fn a_wide_terminal_has_the_stages_of_each_reactor() {
+        let names = |width| -> Vec<_> { of_reactors(width).iter().map(|it| it.name).collect() };
+        let stages = ["busy", "receive", "kv", "submit", "complete", "background", "locks"];
+        assert_eq!(names(144)[1..8], stages);
+        // Each of these is the narrowest terminal for a column more.
+        let added = |width| -> Vec<_> {
+            names(width).into_iter().filter(|name| !names(width - 1).contains(name)).collect()
+        };
+        let widths = [89, 100, 108, 116, 125, 133, 144].map(added).concat();
+        let order = ["in flight", "diverted/s", "kv", "receive", "complete", "submit"];
+        assert_eq!(widths, [&order[..], &["background"]].concat());
+        let at_80 = ["reactor", "busy", "locks", "NVMe", "Redis", "commands/s", "MB/s stored"];
+        assert_eq!(names(80), [&at_80[..], &["cleaned", "long polls"]].concat());
     }
 }

@@ -1,4 +1,5 @@
 use super::redis::{ClientSample, RedisSample};
+use super::stages::StagesSample;
 use node::server::{AssociationStatus, DeviceStatus, ReactorStatus, Status, WorkStatus};
 use serde::Serialize;
 use std::net::SocketAddr;
@@ -74,7 +75,11 @@ pub(super) struct DeviceSample {
 pub(super) struct ReactorSample {
     /// Busy share of the interval.
     pub(super) busy_percent: f64,
+    /// The same by stage.
+    pub(super) stage_percent: StagesSample,
     pub(super) connections: u64,
+    /// I/O commands in flight on these connections at the end of the interval.
+    pub(super) in_flight: u64,
     /// Connections of Redis clients.
     pub(super) redis_clients: u64,
     /// I/O commands of NVMe hosts and commands of Redis clients that it executed.
@@ -233,7 +238,13 @@ impl ReactorSample {
         let commands = growth(|it| it.commands + it.redis_commands);
         Self {
             busy_percent: percent(busy),
+            stage_percent: StagesSample::of(
+                before.map(|it| it.stages).unwrap_or_default(),
+                after.stages,
+                percent,
+            ),
             connections: after.connections,
+            in_flight: after.in_flight,
             redis_clients: after.redis_clients,
             commands_per_second: per_second(commands, interval),
             commands_diverted_per_second: per_second(growth(|it| it.commands_diverted), interval),

@@ -77,6 +77,11 @@ fn a_policy_that_a_reload_sets_moves_commands_and_no_reply_changes() {
     }
     let metrics = page(served.ready["http"].as_str().unwrap(), "/metrics");
     assert!(metrics.contains("\nkvasir_reactor_diverted_commands_total{reactor=\"0\"} "));
+    for stage in ["receive", "kv", "submit", "complete", "background"] {
+        let series =
+            format!("kvasir_reactor_stage_seconds_total{{reactor=\"0\",stage=\"{stage}\"}}");
+        assert!(metrics.contains(&format!("\n{series} ")), "{series}");
+    }
     served.stop();
 }
 

@@ -74,7 +74,15 @@ fn a_sample_has_the_rates_of_a_load() {
         assert_eq!(number(&reactor["bytes_stored_per_second"]).to_bits(), 0.0_f64.to_bits());
         assert!(number(&reactor["lock_wait_percent"]) <= number(&reactor["busy_percent"]));
         assert!(reactor["lock_waits"].is_u64());
+        let stages = reactor["stage_percent"].as_object().unwrap();
+        assert!(number(&stages["receive"]) > 0.0 && number(&stages["kv"]) > 0.0, "{reactor}");
+        let sum: f64 = stages.values().map(number).sum();
+        assert!((sum - number(&reactor["busy_percent"])).abs() < 1e-6, "{reactor}");
     }
+    // At one instant, each command of the host is in flight in one reactor.
+    let in_flight = reactors.iter().map(|it| it["in_flight"].as_u64().unwrap()).sum::<u64>();
+    let of_hosts = hosts.iter().map(|it| it["in_flight"].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(in_flight, of_hosts, "{sample}");
     assert_eq!(load.join().unwrap()["errors"], 0);
     served.stop();
 }

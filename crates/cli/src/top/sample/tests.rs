@@ -1,7 +1,7 @@
 use super::*;
 use node::server::{
     CacheStatus, ClientStatus, LongPollStatus, NamespaceStatus, QueueStatus, RedisStatus,
-    ServerStatus, SubsystemStatus,
+    ServerStatus, StagesStatus, SubsystemStatus,
 };
 
 const PAIRS: &str = "nqn.2026-11.com.example:pairs";
@@ -107,8 +107,16 @@ fn status(uptime_ms: u64, work: WorkStatus, associations: Vec<AssociationStatus>
         associations,
         reactors: vec![ReactorStatus {
             busy_ns: uptime_ms * 250_000,
+            stages: StagesStatus {
+                receive_ns: uptime_ms * 100_000,
+                kv_ns: uptime_ms * 80_000,
+                submit_ns: uptime_ms * 40_000,
+                complete_ns: uptime_ms * 20_000,
+                background_ns: uptime_ms * 10_000,
+            },
             idle_ns: uptime_ms * 750_000,
             connections: 6,
+            in_flight: 12,
             bytes_received: 0,
             bytes_sent: 0,
             commands: uptime_ms * 6,
@@ -173,6 +181,11 @@ fn rates_are_differences_over_the_servers_own_time() {
     assert_eq!((busy.hosts[0].queues, busy.hosts[0].in_flight), (3, 12));
     let reactor = busy.reactors[0];
     assert!((reactor.busy_percent - 25.0).abs() < 1e-9);
+    let StagesSample { receive, kv, submit, complete, background } = reactor.stage_percent;
+    let stages = [receive, kv, submit, complete, background];
+    let expected = [10.0, 8.0, 4.0, 2.0, 1.0];
+    assert!(stages.iter().zip(expected).all(|(it, other)| (it - other).abs() < 1e-9), "{stages:?}");
+    assert_eq!(reactor.in_flight, 12);
     // Of all names: 500 and 250 in this interval of 500 ms.
     assert_eq!(reactor.long_polls, 750);
     // Six I/O commands and four Redis commands each millisecond.
