@@ -9,20 +9,21 @@ use base::Nanos;
 /// A difference between cores is chance if it is below so many standard deviations.
 const DEVIATIONS: f64 = 3.0;
 
-/// A core begins where the work that it was offered at a time is more than the mean of all cores,
-/// times this.
+/// A core begins to divert if its outstanding requests take more than this times the mean of all
+/// cores.
 const BEGIN: f64 = 1.5;
 
-/// It ends below the mean times this.
+/// It diverts until they take less than this times the mean.
 const END: f64 = 1.25;
 
 /// A core that is busy for a larger share of the time has none left.
 const FULL: f64 = 0.98;
 
-/// What becomes of the share of requests that may move while all cores are full.
+/// In each window in which all cores are full, the share of requests that may move is multiplied
+/// by this.
 const FALL: f64 = 0.9;
 
-/// The same while some core is not.
+/// In each window in which a core is not full, it is multiplied by this.
 const RISE: f64 = 1.2;
 
 /// The share of the time of requests that messages may take while all cores are full.
@@ -45,33 +46,62 @@ pub(crate) struct Plan {
     least_busy: f64,
 }
 
+/// How it shows that a core has too much to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sign {
+    /// It does not.
+    None,
+    /// Its stages take more of the time than the level.
+    Above,
+    /// Its outstanding requests take more time than those of other cores.
+    Deep,
+}
+
 /// What the plan knows of a core.
 #[derive(Clone, Copy, Debug)]
 struct Core {
     demand: Demand,
     costs: Costs,
-    /// The mean time that its outstanding requests take.
-    offered: f64,
+    /// The mean number of its outstanding requests.
+    depth: f64,
 }
 
 impl Plan {
     /// Plans for cores that had these loads in a window.
     pub(crate) fn of(window: Nanos, loads: &[Load]) -> Self {
-        let cores: Vec<Core> = loads.iter().map(|load| Core::of(*load, window)).collect();
+        let mut cores: Vec<Core> = loads.iter().map(|load| Core::of(*load, window)).collect();
+        // What else a core does is no cost of its requests.
+        let fixed = cores.iter().filter(|core| core.demand.commands > 0).map(|it| it.costs.fixed);
+        let fixed = fixed.min().unwrap_or_default();
+        for core in &mut cores {
+            core.costs.fixed = fixed;
+        }
         let demands: Vec<Demand> = cores.iter().map(|core| core.demand).collect();
         let least_busy = loads.iter().map(|load| load.utilisation(window)).fold(1.0, f64::min);
         Self { level: lowest_level(&demands), cores, least_busy }
     }
 
-    /// Changes `routes`.
-    pub(crate) fn apply(&self, settings: &Settings, routes: &mut [Route]) {
+    /// Returns which part of the capacity without diversion a diversion that begins now must reach:
+    /// a little more, or a little less if all cores are full and it only shortens waits.
+    pub(crate) fn least_capacity(&self) -> f64 {
+        if self.least_busy >= FULL { 1.0 - 2.0 * MESSAGES_MAX } else { 1.0 + MESSAGES_MAX }
+    }
+
+    /// Changes `routes`, of which none diverts unless they `may`.
+    pub(crate) fn apply(&self, settings: &Settings, may: bool, routes: &mut [Route]) {
         let uneven = self.is_uneven(settings, routes);
-        for (core, route) in self.cores.iter().zip(routes) {
-            let before = route.by_queue().most;
-            let is_above = uneven && core.demand.diverted(self.level) > 0.0;
-            let diverts = is_above || self.is_deep(core, before > 0.0);
-            let by_queue = if diverts && core.demand.all > settings.overload {
-                self.by_queue(core, before)
+        let signs: Vec<Sign> =
+            self.cores.iter().zip(&*routes).map(|it| self.sign(it, uneven, settings)).collect();
+        for ((core, sign), route) in self.cores.iter().zip(&signs).zip(routes) {
+            let takes = match sign {
+                Sign::None => vec![false; signs.len()],
+                Sign::Above => {
+                    self.cores.iter().map(|it| it.demand.room(self.level) > 0.0).collect()
+                }
+                Sign::Deep => signs.iter().map(|other| *other == Sign::None).collect(),
+            };
+            let by_queue = if may && takes.contains(&true) {
+                self.by_queue(core, route.by_queue().may, takes)
             } else {
                 ByQueue::default()
             };
@@ -79,27 +109,41 @@ impl Plan {
         }
     }
 
-    /// Returns which of the core's requests move, of which the share `most` could before.
+    /// Returns the sign by which a core, whose route is this one, has too much to do.
+    fn sign(&self, (core, route): (&Core, &Route), uneven: bool, settings: &Settings) -> Sign {
+        if core.demand.all <= settings.overload {
+            Sign::None
+        } else if uneven && core.demand.diverted(self.level) > 0.0 {
+            Sign::Above
+        } else if self.is_deep(core, route.by_queue().may > 0.0) {
+            Sign::Deep
+        } else {
+            Sign::None
+        }
+    }
+
+    /// Returns which of the core's requests move, of which the share `may` could before, to the
+    /// cores that `takes` names.
     ///
     /// If all cores are busy all the time, moves shorten waits, and their messages take time from
     /// requests. So the share falls, until a core has time again or messages take [`MESSAGES_MAX`]
     /// of the time of requests.
-    fn by_queue(&self, core: &Core, most: f64) -> ByQueue {
+    fn by_queue(&self, core: &Core, may: f64, takes: Vec<bool>) -> ByQueue {
         let is_full = self.least_busy >= FULL;
-        if most > 0.0 && is_full {
-            return ByQueue { least: 0.0, most: (FALL * most).max(core.messages_max()) };
+        if is_full {
+            return ByQueue { must: 0.0, may: (FALL * may).max(core.messages_max()), takes };
         }
-        let most = if most == 0.0 { 1.0 } else { (RISE * most).min(1.0) };
-        let needed = if is_full { 0.0 } else { core.demand.diverted(self.level) };
-        let least = if needed > 0.0 { needed / core.demand.movable } else { 0.0 };
-        ByQueue { least: least.min(most), most }
+        let may = if may == 0.0 { 1.0 } else { (RISE * may).min(1.0) };
+        let needed = core.demand.diverted(self.level);
+        let must = if needed > 0.0 { needed / core.demand.movable } else { 0.0 };
+        ByQueue { must: must.min(may), may, takes }
     }
 
     /// Returns whether the busiest core would be relieved by half of `spread`, and by more than by
     /// chance, or by half of that if there is diversion already.
     fn is_uneven(&self, settings: &Settings, routes: &[Route]) -> bool {
         let least = (settings.spread / 2.0).max(DEVIATIONS * self.deviation());
-        let is_diverting = routes.iter().any(|route| route.by_queue().most > 0.0);
+        let is_diverting = routes.iter().any(|route| route.by_queue().may > 0.0);
         let relief = self.busiest().demand.all - self.reached();
         relief >= if is_diverting { least / 2.0 } else { least }
     }
@@ -126,12 +170,12 @@ impl Plan {
     /// move takes.
     #[expect(clippy::cast_precision_loss, reason = "times of a few commands, and few cores")]
     fn is_deep(&self, core: &Core, is_diverting: bool) -> bool {
-        let mean = self.cores.iter().map(|it| it.offered).sum::<f64>() / self.cores.len() as f64;
+        let mean = self.cores.iter().map(Core::offered).sum::<f64>() / self.cores.len() as f64;
         let move_cost = 2 * MESSAGES.0 + core.costs.movable.0;
         let times = if is_diverting { END } else { BEGIN };
         core.demand.can_move()
-            && core.offered > times * mean
-            && core.offered > mean + move_cost as f64
+            && core.offered() > times * mean
+            && core.offered() > mean + move_cost as f64
     }
 }
 
@@ -155,8 +199,13 @@ impl Core {
         let each = |part: f64| Nanos((part * window.0 as f64 / requests) as u64);
         let costs =
             Costs { fixed: each(demand.all - demand.movable), movable: each(demand.movable) };
-        let depth = load.depths as f64 / requests;
-        Self { demand, costs, offered: depth * (costs.fixed + costs.movable).0 as f64 }
+        Self { demand, costs, depth: load.depths as f64 / requests }
+    }
+
+    /// Returns the mean time that its outstanding requests take, in nanoseconds.
+    #[expect(clippy::cast_precision_loss, reason = "times of a request")]
+    fn offered(&self) -> f64 {
+        self.depth * (self.costs.fixed + self.costs.movable).0 as f64
     }
 }
 
@@ -204,8 +253,8 @@ mod tests {
     }
 
     fn apply(loads: &[Load], routes: &mut [Route]) -> Vec<bool> {
-        Plan::of(WINDOW, loads).apply(&Settings::default(), routes);
-        routes.iter().map(|route| route.by_queue().most > 0.0).collect()
+        Plan::of(WINDOW, loads).apply(&Settings::default(), true, routes);
+        routes.iter().map(|route| route.by_queue().may > 0.0).collect()
     }
 
     fn routes(cores: usize) -> Vec<Route> {
@@ -270,16 +319,17 @@ mod tests {
     fn where_all_cores_are_full_messages_take_2_percent() {
         let mut routes = routes(2);
         let full = loads(&[Requests(100, 60, 60), Requests(100, 60, 10)], 0);
+        let least = 0.02 * 20_000.0 / 600.0;
         apply(&full, &mut routes);
-        assert!((routes[0].by_queue().most - 1.0).abs() < 1e-9);
-        for _ in 0..30 {
-            apply(&full, &mut routes);
-        }
-        assert!((routes[0].by_queue().most - 0.02 * 20_000.0 / 600.0).abs() < 1e-3);
+        assert!((routes[0].by_queue().may - least).abs() < 1e-3, "it begins there");
         let idle = [full[0], Load { busy: percent(97), ..full[1] }];
         for _ in 0..3 {
             apply(&idle, &mut routes);
         }
-        assert!((routes[0].by_queue().most - 1.0).abs() < 1e-9, "the other core has time");
+        assert!((routes[0].by_queue().may - 1.0).abs() < 1e-9, "the other core has time");
+        for _ in 0..30 {
+            apply(&full, &mut routes);
+        }
+        assert!((routes[0].by_queue().may - least).abs() < 1e-3, "it falls");
     }
 }

@@ -3,6 +3,7 @@ use crate::groups::Groups;
 use crate::load::{Load, share};
 use crate::route::Route;
 use crate::settings::{Memory, Policy, Settings};
+use crate::trial::Trial;
 use base::Nanos;
 
 /// Chooses the routes of all cores, window by window.
@@ -11,12 +12,13 @@ pub struct Balancer {
     policy: Policy,
     settings: Settings,
     routes: Vec<Route>,
+    trial: Trial,
 }
 
 impl Balancer {
     /// A balancer of `cores`, which execute all their requests.
     pub fn new(policy: Policy, settings: Settings, cores: usize) -> Self {
-        Self { policy, settings, routes: vec![Route::new(cores); cores] }
+        Self { policy, settings, routes: vec![Route::new(cores); cores], trial: Trial::NEW }
     }
 
     /// Balances by this policy and these settings from now on. The routes stay until the end of the
@@ -34,11 +36,19 @@ impl Balancer {
         assert!(window > Nanos::ZERO, "a window has a length");
         assert_eq!(loads.len(), self.routes.len(), "each core has a load");
         if self.policy == Policy::Auto {
-            Plan::of(window, loads).apply(&self.settings, &mut self.routes);
+            self.plan(window, loads);
         } else {
             self.step(window, loads);
         }
         &self.routes
+    }
+
+    /// Plans anew, unless diverting has not paid.
+    fn plan(&mut self, window: Nanos, loads: &[Load]) {
+        let plan = Plan::of(window, loads);
+        let diverting = self.routes.iter().any(Route::diverts_by_queue);
+        let may = self.trial.end_window(loads, diverting, plan.least_capacity());
+        plan.apply(&self.settings, may, &mut self.routes);
     }
 
     /// Takes a step towards even cores, as `OctoKV`.
@@ -188,6 +198,39 @@ mod tests {
             balancer.set(Policy::None, Settings::default());
             let routes = balancer.end_window(WINDOW, &loads(&[90, 79, 85]));
             assert!(routes.iter().all(|route| route.diverted() == 0.0), "it is switched off");
+        }
+    }
+
+    /// Loads of two cores of which the first has all 5,000 requests. Another core that executes
+    /// them takes `times` as long.
+    fn hot(route: &Route, times: u64) -> [Load; 2] {
+        let (all, movable) = (WINDOW.0, WINDOW.0 / 10 * 6);
+        let is_diverted = route.diverts_by_queue();
+        let there = if is_diverted { movable * times } else { 0 };
+        let load = |busy| Load { busy: Nanos(busy), ..Load::default() };
+        let first = Load {
+            movable: Nanos(if is_diverted { there } else { movable }),
+            executed: Nanos(if is_diverted { 0 } else { movable }),
+            commands: 500,
+            depths: 5_000,
+            diverted: if is_diverted { 500 } else { 0 },
+            ..load(if is_diverted { all - movable } else { all })
+        };
+        [first, Load { executed: Nanos(there), taken: first.diverted, ..load(there) }]
+    }
+
+    #[test]
+    fn auto_diverts_while_that_pays_and_another_policy_ends_it() {
+        for (times, pays) in [(1, true), (2, false)] {
+            let mut balancer = balancer(Policy::Auto, Memory::Off, 2);
+            let mut route = Route::new(2);
+            for _ in 0..10 {
+                route = balancer.end_window(WINDOW, &hot(&route, times))[0].clone();
+            }
+            assert_eq!(route.diverts_by_queue(), pays, "{times} times as long");
+            balancer.set(Policy::Connections, Settings::default());
+            let routes = balancer.end_window(WINDOW, &hot(&route, times));
+            assert_eq!(routes, [Route::new(2), Route::new(2)]);
         }
     }
 

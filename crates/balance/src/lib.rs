@@ -12,8 +12,8 @@
 //!    differ enough, each core above the mean diverts a little more. [`Policy::Auto`] knows what
 //!    the stages that cannot move take of each core, so it computes at once the lowest level to
 //!    which all cores can be evened out, and the shares that lead to it.
-//! 3. A [`Router`] has the route of one core. For each request that the core receives,
-//!    [`Router::choose`] returns the core for the movable stages.
+//! 3. A [`Router`] has the route of one core. For requests that the core has received together,
+//!    [`Router::place`] returns the cores for the movable stages.
 //!
 //! [`ConnectionPlacer`] is independent of that. It chooses the core of each new connection by the
 //! same measurements.
@@ -21,14 +21,15 @@
 //! | to follow | read, in this order |
 //! |---|---|
 //! | one window | `load`, `settings`, `groups`, `balancer` |
-//! | one window of `auto` | `load`, `level`, `auto` |
+//! | one window of `auto` | `load`, `level`, `auto`, `trial` |
 //! | one request | `route` |
 //! | one new connection | `connections`, `placer` |
 //!
 //! # Guarantees
 //! - Equal loads give equal routes and places: there is no clock here, and no randomness but that
 //!   of a fixed seed.
-//! - Over any number of requests, a core diverts its share of them, exact to one request.
+//! - By the policies of `OctoKV`, a core diverts its share of any number of requests, exact to one
+//!   request.
 //!
 //! # Trusts
 //! The loads of a window are of that window, but for a small part of the one before.
@@ -45,6 +46,7 @@ mod load;
 mod placer;
 mod route;
 mod settings;
+mod trial;
 
 pub use balancer::Balancer;
 pub use connections::Connections;

@@ -16,8 +16,8 @@ pub struct Load {
     pub diverted: u64,
     /// Requests of other cores that this one executed.
     pub taken: u64,
-    /// The sum, over the requests that this core received, of the requests that it had received
-    /// and not answered, each with itself.
+    /// The sum, over the requests that this core received, of the requests that it then knew and
+    /// had not answered, each with itself.
     pub depths: u64,
 }
 

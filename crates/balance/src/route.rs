@@ -5,7 +5,8 @@ use std::iter::successors;
 /// The smallest share that is kept: one request of 10,000.
 const LEAST: f64 = 1e-4;
 
-/// Most moves that are saved up while none was worth it: as many as requests arrive together.
+/// While no move is worth it, moves are saved up to this number: as many as requests arrive
+/// together.
 const SAVED_MAX: f64 = 32.0;
 
 /// Which of the requests that a core receives other cores execute: shares of them, and with the
@@ -20,13 +21,15 @@ pub struct Route {
     by_queue: ByQueue,
 }
 
-/// Which requests of a core go where the least work is queued, as shares of all.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// Which requests of a core go where the least work is queued.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ByQueue {
-    /// Those that go to another core, however much is queued on their own.
-    pub(crate) least: f64,
-    /// Those that may go to another core.
-    pub(crate) most: f64,
+    /// The share that goes to another core, however much is queued on their own.
+    pub(crate) must: f64,
+    /// The share that may go to another core.
+    pub(crate) may: f64,
+    /// Whether each core takes some.
+    pub(crate) takes: Vec<bool>,
 }
 
 /// What a request of a core takes, on the average.
@@ -54,15 +57,21 @@ impl Route {
         self.shares.iter().sum()
     }
 
+    /// Returns whether some requests may go where the least work is queued.
+    pub(crate) fn diverts_by_queue(&self) -> bool {
+        self.by_queue.may > 0.0
+    }
+
     /// Returns which requests go where the least work is queued.
-    pub(crate) fn by_queue(&self) -> ByQueue {
-        self.by_queue
+    pub(crate) fn by_queue(&self) -> &ByQueue {
+        &self.by_queue
     }
 
     /// Sends requests, which take `costs`, where the least work is queued.
     pub(crate) fn set_by_queue(&mut self, costs: Costs, by_queue: ByQueue) {
-        assert!(by_queue.least <= by_queue.most, "what must move may move");
+        assert!(by_queue.must <= by_queue.may, "what must move may move");
         self.keep(0.0);
+        assert!(by_queue.may == 0.0 || by_queue.takes.contains(&true), "some core takes some");
         (self.costs, self.by_queue) = (Some(costs), by_queue);
     }
 
@@ -150,7 +159,7 @@ impl Router {
     /// each core, on the core itself without these requests.
     #[inline]
     pub fn place(&mut self, places: &mut [Option<usize>], look: impl FnOnce(&mut [Nanos])) -> bool {
-        if self.route.by_queue.most > 0.0 {
+        if self.route.by_queue.may > 0.0 {
             look(&mut self.queues);
             self.place_by_queue(places)
         } else if self.diverted > 0.0 {
@@ -168,12 +177,12 @@ impl Router {
     fn place_by_queue(&mut self, places: &mut [Option<usize>]) -> bool {
         let costs = self.route.costs.expect("the queues decide by what requests take");
         let margin = MESSAGES + MESSAGES + costs.movable;
-        let ByQueue { least, most } = self.route.by_queue;
+        let ByQueue { must, may, .. } = self.route.by_queue;
         self.queues[self.core] += Nanos(costs.fixed.0 * places.len() as u64);
         let mut is_diverted = false;
         for place in places {
-            self.must = (self.must + least).min(SAVED_MAX);
-            self.may = (self.may + most).min(SAVED_MAX);
+            self.must = (self.must + must).min(SAVED_MAX);
+            self.may = (self.may + may).min(SAVED_MAX);
             let shortest = self.shortest();
             let is_shorter = self.queues[shortest] + margin < self.queues[self.core];
             if self.must >= 1.0 || (self.may >= 1.0 && is_shorter) {
@@ -194,13 +203,15 @@ impl Router {
         self.route.costs
     }
 
-    /// Returns the other core with the shortest queue. Of equal ones, each has its turn.
+    /// Returns the core with the shortest queue of those that take some. Of equal ones, each has
+    /// its turn.
     fn shortest(&mut self) -> usize {
         let cores = self.queues.len();
         let after = |core: usize| (core + 1) % cores;
         let others = successors(Some(after(self.last)), |core| Some(after(*core))).take(cores);
-        let others = others.filter(|core| *core != self.core);
-        self.last = others.min_by_key(|core| self.queues[*core]).expect("there are other cores");
+        let others = others.filter(|core| self.route.by_queue.takes[*core]);
+        let shortest = others.min_by_key(|core| self.queues[*core]);
+        self.last = shortest.expect("where requests may move, a core takes some");
         self.last
     }
 
@@ -289,7 +300,8 @@ mod tests {
     fn by_queue(cores: usize) -> Router {
         let mut route = Route::new(cores);
         let costs = Costs { fixed: Nanos::from_micros(2), movable: Nanos::from_micros(10) };
-        route.set_by_queue(costs, ByQueue { least: 0.0, most: 1.0 });
+        let takes = (0..cores).map(|core| core > 0).collect();
+        route.set_by_queue(costs, ByQueue { must: 0.0, may: 1.0, takes });
         let mut router = Router::new(0, cores);
         router.set(&route);
         router
@@ -309,7 +321,8 @@ mod tests {
 
     #[test]
     fn requests_that_arrive_together_end_together() {
-        // 30 requests have 60 us on the first core: 13 on the other take as long as 17 - 6 there.
+        // 30 requests take 60 us of the first core. With 12 of them it needs 180 us, and the other
+        // one 185 us for 18.
         let found = dealt(&mut by_queue(2), 30, &[0, 0]);
         assert!(found[0] <= 13 && found[1] <= 18 && found.iter().sum::<usize>() == 30, "{found:?}");
         // The first core needs its time for what cannot move.
@@ -349,7 +362,8 @@ mod tests {
     fn shares_bound_what_the_queues_decide() {
         let costs = Costs { fixed: Nanos::from_micros(2), movable: Nanos::from_micros(10) };
         let mut route = Route::new(3);
-        route.set_by_queue(costs, ByQueue { least: 0.25, most: 0.5 });
+        let takes = vec![false, true, true];
+        route.set_by_queue(costs, ByQueue { must: 0.25, may: 0.5, takes });
         let mut router = Router::new(0, 3);
         router.set(&route);
         for (queued, share) in [([10_000, 0, 0], 50), ([0, 10_000, 10_000], 25)] {
@@ -357,5 +371,17 @@ mod tests {
             let found = dealt(&mut router, 400, &queued);
             assert_eq!(found[1] + found[2], 4 * share, "{found:?}");
         }
+    }
+
+    #[test]
+    fn a_core_that_takes_none_gets_none_however_short_its_queue_is() {
+        let costs = Costs { fixed: Nanos::from_micros(2), movable: Nanos::from_micros(10) };
+        let mut route = Route::new(3);
+        let takes = vec![false, false, true];
+        route.set_by_queue(costs, ByQueue { must: 0.0, may: 1.0, takes });
+        let mut router = Router::new(0, 3);
+        router.set(&route);
+        let found = dealt(&mut router, 100, &[10_000, 0, 50]);
+        assert!(found[1] == 0 && found[2] > 0, "{found:?}");
     }
 }

@@ -1,6 +1,7 @@
 use base::Nanos;
 
-/// How the diverted utilisation is divided among the cores below the mean.
+/// How the load of cores is balanced. `RoundRobin` and `ProportionalShare` divide what a core above
+/// the mean gives away among the cores below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
     /// Each core executes all stages of its requests.

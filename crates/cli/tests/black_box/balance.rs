@@ -139,7 +139,8 @@ fn a_check_prints_the_bounds_of_a_balancer() {
 #[test]
 fn commands_of_an_emulated_device_and_one_core_cannot_be_balanced() {
     let emulated = "kvasir: commands on an emulated device stay on its core, so they cannot be \
-                    balanced: serve a drive on a disk or in memory\n";
+                    balanced: serve a drive on a disk or in memory, or place connections with \
+                    conn\n";
     let alone = "kvasir: one core cannot be balanced: set cores to 2 or more\n";
     let one = "kvasir: 1 of 2 cores has devices, so one core is left for connections and cannot be \
                balanced: set cores to 3 or more\n";

@@ -181,7 +181,7 @@ pub fn check_balance<'a>(
 ) -> Result<(), String> {
     let (served, cores): (Vec<&Served>, usize) = (served.collect(), cores.get().into());
     let has_emulated = served.iter().any(|served| matches!(served, Served::Emulated(_)));
-    // The others place connections there.
+    // The others move nothing there.
     if policy.diverts() && !policy.places_connections() && has_emulated {
         return Err(
             "commands on an emulated device stay on its core, so they cannot be balanced: \

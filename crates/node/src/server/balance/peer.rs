@@ -40,14 +40,14 @@ pub(super) struct Peer {
 struct Outgoing {
     outbox: Outbox<Message>,
     unsent: RefCell<Vec<Message>>,
-    /// Whether commands are being executed, whose outcomes are sent together.
-    is_sent_later: Cell<bool>,
+    /// Whether outcomes are gathered, to be sent together.
+    gathers: Cell<bool>,
 }
 
 impl Peer {
     pub(super) fn new(place: usize, inbox: Inbox<Message>, outbox: Outbox<Message>) -> Rc<Self> {
         let unsent = RefCell::default();
-        let outgoing = Rc::new(Outgoing { outbox, unsent, is_sent_later: Cell::new(false) });
+        let outgoing = Rc::new(Outgoing { outbox, unsent, gathers: Cell::new(false) });
         let queue = DivertedQueue::new({
             let outgoing = outgoing.clone();
             move |number, outcome| outgoing.answer(Message::End(number, outcome))
@@ -96,10 +96,11 @@ impl Peer {
         }
     }
 
-    /// Handles `first` and the messages that have come since, in reactor `here`. Does nothing
-    /// within itself.
+    /// Handles `first` and the messages that have come since, in reactor `here`. Without `first`,
+    /// returns at once if a call is in progress.
     pub(super) fn handle(&self, first: Option<Message>, here: usize, shared: &Shared) {
         if self.is_handling.replace(true) {
+            assert!(first.is_none(), "a message is received while none is handled");
             return;
         }
         let (mut commands, mut outcomes) = (Vec::new(), Vec::new());
@@ -128,9 +129,9 @@ impl Peer {
     fn execute(&self, commands: &mut Vec<(usize, DivertedCommand)>) -> Nanos {
         let _stage = clock::enter_busy_stage(BusyStage::Kv);
         let began = clock::host_now();
-        self.outgoing.is_sent_later.set(true);
+        self.outgoing.gathers.set(true);
         self.queue.execute(commands);
-        self.outgoing.is_sent_later.set(false);
+        self.outgoing.gathers.set(false);
         self.outgoing.flush();
         clock::host_now() - began
     }
@@ -138,7 +139,7 @@ impl Peer {
 
 impl Outgoing {
     fn answer(&self, outcome: Message) {
-        if self.is_sent_later.get() {
+        if self.gathers.get() {
             self.unsent.borrow_mut().push(outcome);
         } else {
             self.outbox.send(outcome);

@@ -75,7 +75,7 @@ fn close_and_connect<C>(scene: Scene, reactors: Range<usize>, open: impl Fn(&Sce
 /// A spread of 1 ignores the load.
 #[test]
 fn closed_connections_make_room_for_new_ones() {
-    let conn = Some(config(Policy::Connections, 1.0));
+    let conn = Some(config(Policy::Connections, 1_000.0));
     close_and_connect(serve_memory_balanced(3, conn), 0..3, nvme);
     close_and_connect(serve_memory_balanced(3, conn), 0..3, Client::of);
     close_and_connect(serve_emulated_balanced(3, conn), 1..3, nvme);
