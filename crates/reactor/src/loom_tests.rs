@@ -152,6 +152,26 @@ fn loom_messages_arrive_in_order_and_then_the_end() {
 }
 
 #[test]
+fn loom_messages_sent_together_arrive_in_order() {
+    check_by_loom(Some(2), || {
+        let send = |outbox: Outbox<u32>| async move {
+            // The second finds no room unless the first was received.
+            outbox.send_all([1, 2].into_iter());
+            outbox.room().await;
+        };
+        let receive = |inbox: Inbox<u32>| async move {
+            let mut received = Vec::new();
+            while let Some(message) = inbox.receive().await {
+                received.push(message);
+                inbox.receive_some(2, |message| received.push(message));
+            }
+            assert_eq!(received, [1, 2]);
+        };
+        between(send, receive);
+    });
+}
+
+#[test]
 fn loom_message_arrives_though_its_sender_is_gone() {
     check_by_loom(Some(2), || {
         let send = |outbox: Outbox<u32>| async move { outbox.send(1) };
