@@ -173,6 +173,8 @@ impl IdleLoop {
     /// Begins a poll.
     #[inline]
     fn end_turn(&mut self) {
+        // Also a task that another one of this reactor has woken.
+        self.worked = true;
         let wall = self.brake.latest();
         self.meter.begin_poll(wall);
         self.busy_meter.switch(clock::busy_stage(), wall);

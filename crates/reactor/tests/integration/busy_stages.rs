@@ -57,10 +57,9 @@ fn each_stage_has_the_time_of_its_tasks_and_scopes() {
     });
     check_sum(&load);
     let of = |stage| load.busy_times.of(stage).0 / 1_000_000;
-    let [receive, kv, submit, complete, background] = BusyStage::ALL.map(of);
+    // A thread that does not run is late, so no stage has an upper bound.
+    let [receive, kv, _, complete, background] = BusyStage::ALL.map(of);
     assert!(receive >= 40 && kv >= 20 && complete >= 80 && background >= 160, "{load:?}");
-    // A thread that does not run is late, so other stages have no upper bound.
-    assert!(submit < kv, "{load:?}");
 }
 
 #[test]
