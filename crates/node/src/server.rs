@@ -47,7 +47,9 @@ mod status_service;
 mod stopper;
 
 pub use self::address::{HTTP_PORT, parse_address, parse_http_address};
-pub use self::balance::BalanceConfig;
+pub use self::balance::{
+    BalanceConfig, Diverter, DiverterLinks, Shared as BalanceState, link as link_diverters,
+};
 pub use self::config::{Config, DeviceConfig, SubsystemConfig, check_balance};
 pub use self::error::ServerError;
 pub use self::identity::{check_nqn, default_nqn, default_serial};
@@ -66,7 +68,6 @@ pub use self::status::{
 };
 pub use self::stopper::Stopper;
 
-use self::balance::Shared;
 use self::facts::Facts;
 use self::http::HttpDoor;
 use self::places::ConnectionLimit;
@@ -231,7 +232,7 @@ pub struct Ruler {
     rules: RuleWriters,
     places: ConnectionLimit,
     resp: Vec<RespAddrs>,
-    balance: Option<Arc<Shared>>,
+    balance: Option<Arc<BalanceState>>,
 }
 
 impl Ruler {

@@ -12,8 +12,8 @@ mod monitor;
 mod peer;
 mod shared;
 
-pub(super) use diverter::{Diverter, DiverterLinks, link};
-pub(super) use shared::Shared;
+pub use diverter::{Diverter, DiverterLinks, link};
+pub use shared::Shared;
 
 use balance::{Policy, Settings};
 

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// The links of a reactor to the others.
-pub(crate) struct DiverterLinks {
+pub struct DiverterLinks {
     shared: Arc<Shared>,
     /// The place of this reactor among those that are balanced.
     place: usize,
@@ -26,7 +26,7 @@ pub(crate) struct DiverterLinks {
 
 /// Links the reactors under `remotes`: puts the links of each into its place. Returns what they
 /// know of each other.
-pub(crate) fn link<'a>(
+pub fn link<'a>(
     config: BalanceConfig,
     remotes: &[Remote],
     places: impl Iterator<Item = &'a mut Option<DiverterLinks>>,
@@ -52,7 +52,7 @@ pub(crate) fn link<'a>(
 impl DiverterLinks {
     /// Opens the links in their reactor, and executes the commands of the others until it ends. The
     /// first reactor also balances all.
-    pub(crate) fn open(self) -> Rc<Diverter> {
+    pub fn open(self) -> Rc<Diverter> {
         let Self { shared, place, to, from } = self;
         let router = RefCell::new(Router::new(place, shared.reactors()));
         let mut peers = Vec::new();
@@ -75,7 +75,7 @@ impl DiverterLinks {
 
 /// Decides which reactor executes a command of this reactor's queues, and executes commands of
 /// others.
-pub(crate) struct Diverter {
+pub struct Diverter {
     shared: Arc<Shared>,
     /// The place of this reactor among those that are balanced.
     place: usize,

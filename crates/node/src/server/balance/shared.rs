@@ -10,7 +10,7 @@ use std::time::Instant;
 
 /// The routes of all balanced reactors, and their loads.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub struct Shared {
     remotes: Vec<Remote>,
     config: Mutex<BalanceConfig>,
     routes: Mutex<Vec<Route>>,
@@ -34,10 +34,11 @@ struct Counters {
     diverted: OwnCounter,
     /// Commands of others that it has executed.
     taken: OwnCounter,
-    /// The sum, over its commands, of the commands that it had not answered, each with itself.
+    /// The sum, over its commands, of the commands that it knew and had not answered, each with
+    /// itself: those of its batch, one for each ready task, and those that others execute.
     depths: OwnCounter,
-    /// With the policy `auto`: when it will have executed the commands that it has received, in
-    /// nanoseconds since `epoch`. It is past as soon as the reactor is idle, whatever it wrote.
+    /// With the policy `auto`: when it expects to have executed and answered the commands of its
+    /// last batch, in nanoseconds since `epoch`. So what it wrote loses its meaning with time.
     busy_until: AtomicU64,
     /// Commands that others have sent to it and it has not executed.
     queued: AtomicU64,
@@ -87,7 +88,7 @@ impl Shared {
     }
 
     /// Returns what each reactor did since its start.
-    pub(super) fn loads(&self) -> Vec<Load> {
+    pub fn loads(&self) -> Vec<Load> {
         let load = |(remote, counters): (&Remote, &Counters)| Load {
             busy: remote.load().busy,
             movable: Nanos(counters.movable.load(Ordering::Relaxed)),
