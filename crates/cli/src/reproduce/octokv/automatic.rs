@@ -14,7 +14,7 @@ use base::Rng;
 use serde::Deserialize;
 
 /// The seed of the loads. It was chosen after the last change of the balancer.
-const SEED: u64 = 20_261_129;
+const SEED: u64 = 20_261_201;
 
 /// Drawn loads. One that is balanced is added.
 const LOADS: usize = 12;
@@ -49,7 +49,7 @@ struct Point {
 struct Ratios {
     /// Of the best rate of another policy.
     rate: f64,
-    /// Of the best 99th percentile of another policy.
+    /// Of the best 99th percentile of another policy with nearly the best rate.
     p99: f64,
     /// Of the rate of the single queue.
     single: f64,
@@ -58,6 +58,7 @@ struct Ratios {
 pub(in crate::reproduce) fn run(run: Run) -> Finding {
     let bounds: Bounds = criteria::bounds("OCT-auto");
     let points = measure(run);
+    let ratios: Vec<Ratios> = points.iter().map(|point| point.ratios(bounds.rate_min)).collect();
     let load = format!("{} loads drawn by seed {SEED}, and a balanced one", points.len() - 1);
     Finding {
         setup: described_for((WARM_UP, MEASURED), &load, run, "auto is none"),
@@ -67,8 +68,8 @@ pub(in crate::reproduce) fn run(run: Run) -> Finding {
         beside: None,
         criterion: bounds.criterion,
         panels: vec![
-            panel(&points, "rate, of the best other policy", |ratios| ratios.rate),
-            panel(&points, "99th percentile, of the best other policy", |ratios| ratios.p99),
+            panel(&ratios, "rate, of the best other policy", |ratios| ratios.rate),
+            panel(&ratios, "99th percentile, of the best other policy", |ratios| ratios.p99),
         ],
     }
 }
@@ -115,7 +116,7 @@ fn switched(scheduler: Scheduler, run: Run) -> Scheduler {
 
 impl Bounds {
     fn hold(&self, point: &Point) -> bool {
-        let Ratios { rate, p99, single } = point.ratios();
+        let Ratios { rate, p99, single } = point.ratios(self.rate_min);
         let is_near = single >= self.single_min || !point.is_possible();
         let is_calm = point.auto().diverted <= self.balanced_max || !point.load.is_balanced();
         rate >= self.rate_min && p99 <= self.p99_max && is_near && is_calm
@@ -132,10 +133,11 @@ impl Point {
         self.load.can_receive(self.served[4].rate)
     }
 
-    fn ratios(&self) -> Ratios {
+    fn ratios(&self, near: f64) -> Ratios {
         let [others @ .., auto, single] = &self.served;
         let best = others.iter().map(|other| other.rate).fold(0.0, f64::max);
-        let least = others.iter().map(|other| other.p99).fold(f64::INFINITY, f64::min);
+        let fast = others.iter().filter(|other| other.rate >= near * best);
+        let least = fast.map(|other| other.p99).fold(f64::INFINITY, f64::min);
         Ratios { rate: auto.rate / best, p99: auto.p99 / least, single: auto.rate / single.rate }
     }
 
@@ -161,7 +163,7 @@ impl Point {
             rows.push(row(format!("99 %, {scheduler}"), served.p99 / 1e3, "us"));
         }
         rows.push(row("diverted, auto".to_owned(), self.auto().diverted * 100.0, "%"));
-        let single = self.ratios().single * 100.0;
+        let single = self.ratios(1.0).single * 100.0;
         let reachable = if self.is_possible() { "" } else { " (no core receives as much)" };
         rows.push(row(format!("auto of single queue{reachable}"), single, "%"));
         rows
@@ -169,8 +171,8 @@ impl Point {
 }
 
 /// Returns a panel of a ratio at each point, by the number of the point.
-fn panel(points: &[Point], label: &str, ratio: fn(Ratios) -> f64) -> Panel {
-    let ratios = points.iter().map(|point| ratio(point.ratios()));
+fn panel(points: &[Ratios], label: &str, ratio: fn(&Ratios) -> f64) -> Panel {
+    let ratios = points.iter().map(ratio);
     let names = (1..=points.len()).map(|number| number.to_string()).collect();
     Panel {
         title: "auto".to_owned(),
@@ -194,7 +196,8 @@ mod tests {
 
     fn point(auto: Served, depths: Vec<u64>) -> Point {
         let other = served(1_000.0, 100.0, 0.0);
-        let (less, single) = (served(900.0, 120.0, 0.1), served(1_070.0, 50.0, 0.0));
+        // A policy with a lower rate may answer earlier.
+        let (less, single) = (served(960.0, 80.0, 0.1), served(1_070.0, 50.0, 0.0));
         let load = Load { operation: Operation::Get, bytes: 4 << 10, depths };
         Point { load, served: [less, other, less, auto, single] }
     }

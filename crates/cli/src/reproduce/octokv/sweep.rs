@@ -189,8 +189,7 @@ mod tests {
         assert!(loads.iter().any(Load::is_balanced));
     }
 
-    /// 24 commands on 6 cores, of which each core has four: by Little's law, the rate is that of
-    /// the cores.
+    /// Each core has 32 commands, so it is never idle, and the rate is that of the cores.
     #[test]
     fn a_balanced_load_is_served_at_the_rate_of_the_cores() {
         let (operation, bytes) = (Operation::Get, 16 << 10);
