@@ -3,8 +3,9 @@
 use crate::load::{Load, share};
 use base::Nanos;
 
-/// What a diverted command takes of each of the two cores: a message there and one back. The
-/// prototype of `experiments/README.md` (`messages`) took 0.5 to 0.7 us of both together.
+/// What a diverted command takes of each of the two cores at least: a message there and one back.
+/// An assumption. What it really takes depends on the machine and the value, so
+/// [`Trial`](crate::trial::Trial) judges by what is measured.
 pub(crate) const MESSAGES: Nanos = Nanos(300);
 
 /// What the requests that a core receives would take of it in a window if it executed all of them.
