@@ -87,20 +87,25 @@ impl Plan {
         if self.least_busy >= FULL { 1.0 - 2.0 * MESSAGES_MAX } else { 1.0 + MESSAGES_MAX }
     }
 
-    /// Changes `routes`, of which none diverts unless they `may`.
-    pub(crate) fn apply(&self, settings: &Settings, may: bool, routes: &mut [Route]) {
-        let uneven = self.is_uneven(settings, routes);
+    /// Returns for each core, whose routes are these, which cores take some of its requests: none
+    /// if it has not too much to do.
+    pub(crate) fn takers(&self, settings: &Settings, routes: &[Route]) -> Vec<Vec<bool>> {
+        let is_diverting = routes.iter().any(Route::diverts_by_queue);
+        let uneven = self.cores.iter().any(|core| self.is_above(core, settings, is_diverting));
         let signs: Vec<Sign> =
-            self.cores.iter().zip(&*routes).map(|it| self.sign(it, uneven, settings)).collect();
-        for ((core, sign), route) in self.cores.iter().zip(&signs).zip(routes) {
-            let takes = match sign {
-                Sign::None => vec![false; signs.len()],
-                Sign::Above => {
-                    self.cores.iter().map(|it| it.demand.room(self.level) > 0.0).collect()
-                }
-                Sign::Deep => signs.iter().map(|other| *other == Sign::None).collect(),
-            };
-            let by_queue = if may && takes.contains(&true) {
+            self.cores.iter().zip(routes).map(|it| self.sign(it, uneven, settings)).collect();
+        let of = |sign: &Sign| match sign {
+            Sign::None => vec![false; signs.len()],
+            Sign::Above => self.cores.iter().map(|it| it.demand.room(self.level) > 0.0).collect(),
+            Sign::Deep => signs.iter().map(|other| *other == Sign::None).collect(),
+        };
+        signs.iter().map(of).collect()
+    }
+
+    /// Changes `routes`, so that these cores take requests.
+    pub(crate) fn apply(&self, takers: Vec<Vec<bool>>, routes: &mut [Route]) {
+        for ((core, takes), route) in self.cores.iter().zip(takers).zip(routes) {
+            let by_queue = if takes.contains(&true) {
                 self.by_queue(core, route.by_queue().may, takes)
             } else {
                 ByQueue::default()
@@ -139,31 +144,12 @@ impl Plan {
         ByQueue { must: must.min(may), may, takes }
     }
 
-    /// Returns whether the busiest core would be relieved by half of `spread`, and by more than by
-    /// chance, or by half of that if there is diversion already.
-    fn is_uneven(&self, settings: &Settings, routes: &[Route]) -> bool {
-        let least = (settings.spread / 2.0).max(DEVIATIONS * self.deviation());
-        let is_diverting = routes.iter().any(|route| route.by_queue().may > 0.0);
-        let relief = self.busiest().demand.all - self.reached();
+    /// Returns whether the core would be relieved by half of `spread`, and by more than by chance,
+    /// or by half of that if there is diversion already.
+    fn is_above(&self, core: &Core, settings: &Settings, is_diverting: bool) -> bool {
+        let least = (settings.spread / 2.0).max(DEVIATIONS * core.deviation());
+        let relief = core.demand.all - core.demand.left(self.level);
         relief >= if is_diverting { least / 2.0 } else { least }
-    }
-
-    fn busiest(&self) -> &Core {
-        let by = |one: &&Core, other: &&Core| one.demand.all.total_cmp(&other.demand.all);
-        self.cores.iter().max_by(by).expect("a balancer has cores")
-    }
-
-    /// Returns the standard deviation of the busiest core's demand, if its requests are independent
-    /// and their times exponential.
-    #[expect(clippy::cast_precision_loss, reason = "requests of a window, far below 2^53")]
-    fn deviation(&self) -> f64 {
-        let busiest = self.busiest().demand;
-        busiest.all / (busiest.commands.max(1) as f64).sqrt()
-    }
-
-    /// Returns the utilisation of the busiest core at the level.
-    fn reached(&self) -> f64 {
-        self.cores.iter().map(|core| core.demand.left(self.level)).fold(0.0, f64::max)
     }
 
     /// Returns whether more work is outstanding on the core than on others, by more than what a
@@ -180,6 +166,13 @@ impl Plan {
 }
 
 impl Core {
+    /// Returns the standard deviation of its demand, if its requests are independent and their
+    /// times exponential.
+    #[expect(clippy::cast_precision_loss, reason = "requests of a window, far below 2^53")]
+    fn deviation(&self) -> f64 {
+        self.demand.all / (self.demand.commands.max(1) as f64).sqrt()
+    }
+
     /// Returns the share of requests whose messages take [`MESSAGES_MAX`] of the time of all.
     #[expect(clippy::cast_precision_loss, reason = "times of a request")]
     fn messages_max(&self) -> f64 {
@@ -212,6 +205,7 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::route::Router;
 
     const WINDOW: Nanos = Nanos::from_millis(100);
 
@@ -253,7 +247,8 @@ mod tests {
     }
 
     fn apply(loads: &[Load], routes: &mut [Route]) -> Vec<bool> {
-        Plan::of(WINDOW, loads).apply(&Settings::default(), true, routes);
+        let plan = Plan::of(WINDOW, loads);
+        plan.apply(plan.takers(&Settings::default(), routes), routes);
         routes.iter().map(|route| route.by_queue().may > 0.0).collect()
     }
 
@@ -310,8 +305,29 @@ mod tests {
     /// 5,000 requests with movable stages of 1.5 % take 300 ns each, as their messages.
     #[test]
     fn requests_whose_messages_take_as_long_stay() {
-        let requests = [Requests(90, 1, 2), Requests(10, 1, 1)];
-        assert_eq!(apply(&loads(&requests, 0), &mut routes(2)), [false; 2]);
+        for requests in [
+            [Requests(90, 1, 2), Requests(10, 1, 1)],
+            [Requests(100, 1, 200), Requests(100, 1, 10)],
+        ] {
+            assert_eq!(apply(&loads(&requests, 0), &mut routes(2)), [false; 2]);
+        }
+    }
+
+    /// The second core has 10 requests and is busy with something else.
+    #[test]
+    fn what_else_a_core_does_is_no_cost_of_requests_and_leaves_no_room_for_them() {
+        let mut loads = loads(&[Requests(80, 60, 4), Requests(1, 1, 1), Requests(10, 5, 1)], 0);
+        loads[1] = Load { busy: percent(90), commands: 10, depths: 10, ..loads[1] };
+        let mut routes = routes(3);
+        assert_eq!(apply(&loads, &mut routes), [true, true, false], "also its own may leave it");
+        assert_eq!(routes[0].by_queue().takes, [false, false, true]);
+        // 5 % of 100 ms for 5,000 requests, as on the third core.
+        let router = |route: &Route| {
+            let mut router = Router::new(0, 3);
+            router.set(route);
+            router.costs().unwrap().fixed
+        };
+        assert!(routes.iter().all(|route| router(route) == Nanos::from_micros(1)));
     }
 
     /// 5,000 requests in 100 ms take 20 us each, and the messages of one 600 ns.

@@ -46,9 +46,14 @@ impl Balancer {
     /// Plans anew, unless diverting has not paid.
     fn plan(&mut self, window: Nanos, loads: &[Load]) {
         let plan = Plan::of(window, loads);
+        let mut takers = plan.takers(&self.settings, &self.routes);
         let diverting = self.routes.iter().any(Route::diverts_by_queue);
-        let may = self.trial.end_window(loads, diverting, plan.least_capacity());
-        plan.apply(&self.settings, may, &mut self.routes);
+        if !self.trial.end_window(loads, diverting, &takers, plan.least_capacity()) {
+            for takes in &mut takers {
+                takes.fill(false);
+            }
+        }
+        plan.apply(takers, &mut self.routes);
     }
 
     /// Takes a step towards even cores, as `OctoKV`.
