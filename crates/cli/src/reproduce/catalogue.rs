@@ -211,7 +211,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         system: OCTOKV,
         what: "Kvasir's balancer against those of the slides",
         experiment: Some(Experiment {
-            source: "Kvasir; the target is that of OctoKV",
+            source: "Kvasir, decision 58; the target is that of OctoKV",
             run: |run| Ok(octokv::automatic::run(run)),
         }),
     },

@@ -105,7 +105,7 @@ fn auto_is_no_worse_than_any_other_policy() {
     let [rates, p99s] = ["rate", "99 %"].map(|what| {
         ["none", "rr", "ps", "auto", "single queue"].map(|policy| at_loads(&report, what, policy))
     });
-    for load in 0..13 {
+    for load in 0..8 {
         let [others @ .., auto, _] = rates.each_ref().map(|rates| rates[load]);
         let best = others.into_iter().fold(0.0, f64::max);
         assert!(auto >= 0.97 * best, "load {load}: {auto} of {best}");
@@ -113,9 +113,9 @@ fn auto_is_no_worse_than_any_other_policy() {
         let least = fast.map(|policy| p99s[policy][load]).fold(f64::INFINITY, f64::min);
         assert!(p99s[3][load] <= 1.05 * least, "load {load}: {} of {least}", p99s[3][load]);
     }
-    let slow = (0..13).filter(|load| rates[3][*load] < 0.9 * rates[4][*load]).count();
+    let slow = (0..8).filter(|load| rates[3][*load] < 0.9 * rates[4][*load]).count();
     assert!(slow <= 2, "also the one where no core receives as much");
     let diverted = at_loads(&report, "diverted", "auto");
-    assert!(diverted.iter().filter(|share| **share > 1.0).count() >= 6);
+    assert!(diverted.iter().filter(|share| **share > 1.0).count() >= 3);
     assert!(*diverted.last().unwrap() <= 0.1, "the last load is balanced");
 }

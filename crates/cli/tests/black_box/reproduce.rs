@@ -50,7 +50,8 @@ fn assert_report(report: &Value, id: &str) {
     assert_eq!(report["id"], id);
     let (paper, _) = id.split_once('-').unwrap();
     let paper = if paper == "OCT" { "OctoKV" } else { paper };
-    assert!(report["source"].as_str().unwrap().starts_with(&format!("{paper}, section ")));
+    let source = if id == "OCT-auto" { "Kvasir, decision " } else { &format!("{paper}, section ") };
+    assert!(report["source"].as_str().unwrap().starts_with(source));
     let subject = if paper == "OctoKV" { "a target of 6 cores" } else { "profile " };
     assert!(report["setup"].as_str().unwrap().contains(subject));
     let assumptions = report["assumptions"].as_array().unwrap();

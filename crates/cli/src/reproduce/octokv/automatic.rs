@@ -14,10 +14,10 @@ use base::Rng;
 use serde::Deserialize;
 
 /// The seed of the loads. It was chosen after the last change of the balancer.
-const SEED: u64 = 20_261_201;
+const SEED: u64 = 20_261_211;
 
-/// Drawn loads. One that is balanced is added.
-const LOADS: usize = 12;
+/// Drawn loads.
+const LOADS: usize = 6;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,7 +59,9 @@ pub(in crate::reproduce) fn run(run: Run) -> Finding {
     let bounds: Bounds = criteria::bounds("OCT-auto");
     let points = measure(run);
     let ratios: Vec<Ratios> = points.iter().map(|point| point.ratios(bounds.rate_min)).collect();
-    let load = format!("{} loads drawn by seed {SEED}, and a balanced one", points.len() - 1);
+    let load = format!(
+        "{LOADS} loads drawn by seed {SEED}, one that an earlier seed drew, and a balanced one"
+    );
     Finding {
         setup: described_for((WARM_UP, MEASURED), &load, run, "auto is none"),
         assumptions: assumptions_on_target(&OWN_ASSUMPTIONS),
@@ -85,11 +87,13 @@ const OWN_ASSUMPTIONS: [&str; 5] = [
     "the single queue has all stages of all commands, for any core, without messages",
 ];
 
-/// Returns the drawn loads and a balanced one.
+/// Returns the drawn loads, the one at which `auto` was furthest from the single queue with earlier
+/// seeds, and a balanced one.
 fn loads() -> Vec<Load> {
     let mut rng = Rng::new(SEED);
+    let few = Load { operation: Operation::Get, bytes: 8 << 10, depths: vec![8, 2, 2, 2, 2, 2] };
     let balanced = Load { operation: Operation::Get, bytes: 16 << 10, depths: vec![8; 2 * CORES] };
-    (0..LOADS).map(|_| Load::draw(&mut rng)).chain([balanced]).collect()
+    (0..LOADS).map(|_| Load::draw(&mut rng)).chain([few, balanced]).collect()
 }
 
 fn measure(run: Run) -> Vec<Point> {

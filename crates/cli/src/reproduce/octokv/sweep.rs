@@ -15,10 +15,10 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 /// Time for queues and routes to settle.
-pub(super) const WARM_UP: Nanos = Nanos::from_millis(1_500);
+pub(super) const WARM_UP: Nanos = Nanos::from_millis(600);
 
 /// Time measured.
-pub(super) const MEASURED: Nanos = Nanos::from_millis(400);
+pub(super) const MEASURED: Nanos = Nanos::from_millis(150);
 
 /// The largest number of connections.
 const CONNECTIONS_MAX: u64 = 48;
