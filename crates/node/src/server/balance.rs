@@ -11,9 +11,11 @@ mod diverter;
 mod monitor;
 mod peer;
 mod shared;
+mod window;
 
 pub use diverter::{Diverter, DiverterLinks, link};
 pub use shared::Shared;
+pub(super) use window::end_of_window;
 
 use balance::{Policy, Settings};
 

@@ -1,11 +1,12 @@
 //! Chooses the reactor of each accepted connection.
 
 use super::accept_order::AcceptOrder;
+use super::balance::end_of_window;
 use super::placed_connections::DealtReactors;
 use super::places::ConnectionPermit;
 use balance::ConnectionPlacer;
 use base::Nanos;
-use clock::{BusyStage, Stage};
+use clock::BusyStage;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -66,19 +67,13 @@ impl ByLoad {
         clock::set_busy_stage(BusyStage::Background);
         let (mut began, mut before) = (clock::host_now(), self.reactors.busy());
         loop {
-            let length = self.reactors.config().settings.window;
-            clock::sleep(length, Stage::Queue).await;
-            clock::catch_up().await;
-            let (now, busy) = (clock::host_now(), self.reactors.busy());
-            let window = now - began;
-            // Reactors count their time in pieces, so a short window says little.
-            if window.0 < length.0 / 2 {
-                continue;
-            }
+            let length = || self.reactors.config().settings.window;
+            let now = end_of_window(began, length).await;
+            let busy = self.reactors.busy();
             let grown = busy.iter().zip(&before).map(|(&now, &before)| now - before);
             let grown: Vec<Nanos> = grown.collect();
             let connections = self.reactors.connections();
-            self.placer.borrow_mut().end_window(window, &grown, &connections);
+            self.placer.borrow_mut().end_window(now - began, &grown, &connections);
             (began, before) = (now, busy);
         }
     }

@@ -1,8 +1,9 @@
 //! The task that ends the windows.
 
 use super::shared::Shared;
+use super::window::end_of_window;
 use balance::{Balancer, Load};
-use clock::{BusyStage, Stage};
+use clock::BusyStage;
 use std::sync::Arc;
 
 /// Ends a window of the balancer again and again, until its reactor ends.
@@ -13,18 +14,12 @@ pub(super) async fn end_windows(shared: Arc<Shared>) {
     let mut balancer = Balancer::new(config.policy, config.settings, shared.reactors());
     let (mut began, mut before) = (clock::host_now(), shared.loads());
     loop {
-        clock::sleep(shared.config().settings.window, Stage::Queue).await;
-        clock::catch_up().await;
-        let (config, now, loads) = (shared.config(), clock::host_now(), shared.loads());
-        let window = now - began;
-        // Reactors count their time in pieces, so a short window says little.
-        if window.0 < config.settings.window.0 / 2 {
-            continue;
-        }
+        let now = end_of_window(began, || shared.config().settings.window).await;
+        let (config, loads) = (shared.config(), shared.loads());
         balancer.set(config.policy, config.settings);
         let grown: Vec<Load> =
             loads.iter().zip(&before).map(|(now, before)| *now - *before).collect();
-        shared.publish(balancer.end_window(window, &grown));
+        shared.publish(balancer.end_window(now - began, &grown));
         (began, before) = (now, loads);
     }
 }
