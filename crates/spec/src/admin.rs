@@ -41,6 +41,9 @@ impl AdminOpcode {
     pub const FORMAT_NVM: Self = Self(0x80);
     /// Lets all data of the subsystem be gone for good.
     pub const SANITIZE: Self = Self(0x84);
+    /// Names the memory where the host writes doorbells: see
+    /// [`Command::doorbell_buffer_config`].
+    pub const DOORBELL_BUFFER_CONFIG: Self = Self(0x7c);
     /// A fabrics command, on any queue: what it is stands in its
     /// [`FabricsType`](crate::FabricsType).
     pub const FABRICS: Self = Self(0x7f);
@@ -64,6 +67,7 @@ impl fmt::Display for AdminOpcode {
             Self::KEEP_ALIVE => "Keep Alive",
             Self::FORMAT_NVM => "Format NVM",
             Self::SANITIZE => "Sanitize",
+            Self::DOORBELL_BUFFER_CONFIG => "Doorbell Buffer Config",
             Self::FABRICS => "Fabrics",
             Self(other) => return write!(f, "admin opcode {other:02X}h"),
         })
@@ -161,6 +165,7 @@ mod tests {
             (0x18, "Keep Alive"),
             (0x80, "Format NVM"),
             (0x84, "Sanitize"),
+            (0x7c, "Doorbell Buffer Config"),
             (0x7f, "Fabrics"),
             (0xc5, "admin opcode C5h"),
         ] {

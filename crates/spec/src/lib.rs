@@ -55,6 +55,7 @@ mod namespace_management;
 mod nvm;
 mod opcode;
 mod options;
+mod pcie;
 mod qualified_name;
 mod reserved;
 mod sanitize;
@@ -92,6 +93,7 @@ pub use namespace_management::{FormatOptions, NamespaceAttachment, NamespaceMana
 pub use nvm::{BLOCK_RANGE_BYTES, BlockRange, COPY_RANGE_BYTES, CopyRange};
 pub use opcode::Opcode;
 pub use options::{RetrieveOptions, StoreOptions};
+pub use pcie::{DataPointerKind, SglDescriptor};
 pub use qualified_name::is_qualified_name;
 #[doc(hidden)]
 pub use reserved::Reserved;

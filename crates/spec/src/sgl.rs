@@ -1,29 +1,17 @@
 //! Where the data of a command is: the data pointer as a host of a fabric writes it, and the way
 //! that the data goes.
 
-use crate::{AdminOpcode, Command};
-use zerocopy::little_endian::{U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+use crate::{AdminOpcode, Command, SglDescriptor};
 
 /// PSDT in bits 7:6 of a command's second byte: 01b is an SGL, and no metadata or one buffer of it.
-const PSDT_SGL: u8 = 0b01 << 6;
+pub(crate) const PSDT_SGL: u8 = 0b01 << 6;
 const PSDT_SGL_METADATA_SEGMENT: u8 = 0b10 << 6;
-const PSDT_MASK: u8 = 0b11 << 6;
+pub(crate) const PSDT_MASK: u8 = 0b11 << 6;
 
 /// SGL Data Block descriptor, whose address is an offset.
 const DATA_BLOCK_OFFSET: u8 = 0x01;
 /// Transport SGL Data Block descriptor, which leaves the place to the transport.
 const TRANSPORT_DATA_BLOCK: u8 = 0x5a;
-
-/// An SGL descriptor (Base 2.1, SGL descriptor format).
-#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-struct Descriptor {
-    address: U64,
-    len: U32,
-    reserved: [u8; 3],
-    identifier: u8,
-}
 
 /// Where the data of a command is, and how much of it: the first SGL descriptor, CDW6 to CDW9 (Base
 /// 2.1, SGL Data Block descriptor, Transport SGL Data Block descriptor).
@@ -55,16 +43,11 @@ impl DataPointer {
             Self::Transport { len } => (0, len, TRANSPORT_DATA_BLOCK),
             Self::Other(identifier) => (0, 0, identifier),
         };
-        zerocopy::transmute!(Descriptor {
-            address: address.into(),
-            len: len.into(),
-            reserved: [0; 3],
-            identifier
-        })
+        zerocopy::transmute!(SglDescriptor::new(identifier, address, len))
     }
 
     fn from_bytes(bytes: [u8; 16]) -> Self {
-        let descriptor: Descriptor = zerocopy::transmute!(bytes);
+        let descriptor: SglDescriptor = zerocopy::transmute!(bytes);
         let len = descriptor.len.get();
         match descriptor.identifier {
             DATA_BLOCK_OFFSET => Self::InCapsule {
@@ -134,6 +117,7 @@ mod tests {
     use super::*;
     use crate::command::tests::{counting, entry};
     use crate::{FabricsType, Opcode};
+    use zerocopy::IntoBytes;
 
     #[test]
     fn descriptors_have_the_specifications_bytes() {

@@ -42,6 +42,8 @@ impl Status {
     pub const DATA_SGL_LENGTH_INVALID: Self = Self(0x0f);
     /// The SGL is of a kind that the controller does not know, or not in this place.
     pub const SGL_TYPE_INVALID: Self = Self(0x11);
+    /// A PRP entry has an offset that it must not have.
+    pub const PRP_OFFSET_INVALID: Self = Self(0x13);
     /// The command writes more blocks than the controller writes atomically.
     pub const ATOMIC_WRITE_UNIT_EXCEEDED: Self = Self(0x14);
     /// The SGL begins where the capsule has no data.
@@ -75,6 +77,8 @@ impl Status {
     /// The key is there, and the command needs it absent.
     pub const KEY_EXISTS: Self = Self(0x89);
 
+    /// There is no such completion queue.
+    pub const INVALID_COMPLETION_QUEUE: Self = Self(0x100);
     /// There is, or can be, no queue of this id.
     pub const INVALID_QUEUE_ID: Self = Self(0x101);
     /// A queue cannot have this many entries.
@@ -83,10 +87,14 @@ impl Status {
     pub const ABORT_LIMIT_EXCEEDED: Self = Self(0x103);
     /// As many Asynchronous Event Requests as may be are waiting.
     pub const ASYNC_EVENT_LIMIT_EXCEEDED: Self = Self(0x105);
+    /// There is no such interrupt vector.
+    pub const INVALID_INTERRUPT_VECTOR: Self = Self(0x108);
     /// There is no such log page.
     pub const INVALID_LOG_PAGE: Self = Self(0x109);
     /// The namespace cannot have this format.
     pub const INVALID_FORMAT: Self = Self(0x10a);
+    /// A completion queue that submission queues use cannot be deleted.
+    pub const INVALID_QUEUE_DELETION: Self = Self(0x10c);
     /// The feature does not outlive a reset.
     pub const FEATURE_NOT_SAVEABLE: Self = Self(0x10d);
     /// The feature is as it is.
@@ -166,7 +174,7 @@ impl Status {
 }
 
 /// What the specifications call them.
-const NAMES: [(Status, &str); 70] = [
+const NAMES: [(Status, &str); 74] = [
     (Status::SUCCESS, "Successful Completion"),
     (Status::INVALID_OPCODE, "Invalid Command Opcode"),
     (Status::INVALID_FIELD, "Invalid Field in Command"),
@@ -183,6 +191,7 @@ const NAMES: [(Status, &str); 70] = [
     (Status::INVALID_SGL_COUNT, "Invalid Number of SGL Descriptors"),
     (Status::DATA_SGL_LENGTH_INVALID, "Data SGL Length Invalid"),
     (Status::SGL_TYPE_INVALID, "SGL Descriptor Type Invalid"),
+    (Status::PRP_OFFSET_INVALID, "PRP Offset Invalid"),
     (Status::ATOMIC_WRITE_UNIT_EXCEEDED, "Atomic Write Unit Exceeded"),
     (Status::SGL_OFFSET_INVALID, "SGL Offset Invalid"),
     (Status::HOST_ID_INCONSISTENT, "Host Identifier Inconsistent Format"),
@@ -199,12 +208,15 @@ const NAMES: [(Status, &str); 70] = [
     (Status::KEY_DOES_NOT_EXIST, "KV Key Does Not Exist"),
     (Status::UNRECOVERED_ERROR, "Unrecovered Error"),
     (Status::KEY_EXISTS, "Key Exists"),
+    (Status::INVALID_COMPLETION_QUEUE, "Completion Queue Invalid"),
     (Status::INVALID_QUEUE_ID, "Invalid Queue Identifier"),
     (Status::INVALID_QUEUE_SIZE, "Invalid Queue Size"),
     (Status::ABORT_LIMIT_EXCEEDED, "Abort Command Limit Exceeded"),
     (Status::ASYNC_EVENT_LIMIT_EXCEEDED, "Asynchronous Event Request Limit Exceeded"),
+    (Status::INVALID_INTERRUPT_VECTOR, "Invalid Interrupt Vector"),
     (Status::INVALID_LOG_PAGE, "Invalid Log Page"),
     (Status::INVALID_FORMAT, "Invalid Format"),
+    (Status::INVALID_QUEUE_DELETION, "Invalid Queue Deletion"),
     (Status::FEATURE_NOT_SAVEABLE, "Feature Identifier Not Saveable"),
     (Status::FEATURE_NOT_CHANGEABLE, "Feature Not Changeable"),
     (Status::FEATURE_NOT_NAMESPACE_SPECIFIC, "Feature Not Namespace Specific"),
@@ -263,7 +275,7 @@ mod tests {
     /// Base 2.1, Generic Command Status Values; KV 1.0d, the same for the KV command set; NVM
     /// 1.1 and ZNS 1.1a, their command specific values (type 1); Base 2.1, Media and Data
     /// Integrity Errors (type 2) and Path Related Status (type 3).
-    const SPECIFIED: [(u16, &str); 70] = [
+    const SPECIFIED: [(u16, &str); 74] = [
         (0x00, "Successful Completion"),
         (0x01, "Invalid Command Opcode"),
         (0x02, "Invalid Field in Command"),
@@ -280,6 +292,7 @@ mod tests {
         (0x0e, "Invalid Number of SGL Descriptors"),
         (0x0f, "Data SGL Length Invalid"),
         (0x11, "SGL Descriptor Type Invalid"),
+        (0x13, "PRP Offset Invalid"),
         (0x14, "Atomic Write Unit Exceeded"),
         (0x16, "SGL Offset Invalid"),
         (0x18, "Host Identifier Inconsistent Format"),
@@ -296,12 +309,15 @@ mod tests {
         (0x87, "KV Key Does Not Exist"),
         (0x88, "Unrecovered Error"),
         (0x89, "Key Exists"),
+        (0x100, "Completion Queue Invalid"),
         (0x101, "Invalid Queue Identifier"),
         (0x102, "Invalid Queue Size"),
         (0x103, "Abort Command Limit Exceeded"),
         (0x105, "Asynchronous Event Request Limit Exceeded"),
+        (0x108, "Invalid Interrupt Vector"),
         (0x109, "Invalid Log Page"),
         (0x10a, "Invalid Format"),
+        (0x10c, "Invalid Queue Deletion"),
         (0x10d, "Feature Identifier Not Saveable"),
         (0x10e, "Feature Not Changeable"),
         (0x10f, "Feature Not Namespace Specific"),
@@ -350,7 +366,7 @@ mod tests {
     #[test]
     fn a_code_of_another_type_is_another_status() {
         assert_eq!(format!("{:?}", Status(0x187)), "status 187h");
-        assert!(!Status(0x100).is_success(), "code 00h of type 1 is a failure");
+        assert!(!Status(0x300).is_success(), "code 00h of type 3 is a failure");
         assert!(Status::SUCCESS.is_success());
     }
 }

@@ -16,16 +16,22 @@ impl Property {
     pub const CSTS: Self = Self(0x1c);
     /// NVM Subsystem Reset: [`Property::RESET_SUBSYSTEM`] resets the subsystem.
     pub const NSSR: Self = Self(0x20);
+    /// Admin Queue Attributes, of controllers on PCIe: the sizes of the admin queues.
+    pub const AQA: Self = Self(0x24);
+    /// Admin Submission Queue Base Address, of controllers on PCIe.
+    pub const ASQ: Self = Self(0x28);
+    /// Admin Completion Queue Base Address, of controllers on PCIe.
+    pub const ACQ: Self = Self(0x30);
     /// Controller Ready Timeouts: see [`ReadyTimeouts`].
     pub const CRTO: Self = Self(0x68);
 
     /// What is written to NSSR to reset the subsystem: "NVMe".
     pub const RESET_SUBSYSTEM: u32 = 0x4e56_4d65;
 
-    /// True for the one property here that has 8 bytes and not 4.
+    /// True for the properties here that have 8 bytes and not 4.
     #[inline]
     pub const fn is_8_bytes(self) -> bool {
-        self.0 == Self::CAP.0
+        matches!(self, Self::CAP | Self::ASQ | Self::ACQ)
     }
 }
 
@@ -37,6 +43,9 @@ impl fmt::Debug for Property {
             Self::CC => "CC",
             Self::CSTS => "CSTS",
             Self::NSSR => "NSSR",
+            Self::AQA => "AQA",
+            Self::ASQ => "ASQ",
+            Self::ACQ => "ACQ",
             Self::CRTO => "CRTO",
             Self(other) => return write!(f, "property {other:X}h"),
         })
@@ -98,7 +107,10 @@ mod tests {
             (0x1c, "CSTS", 4),
             (0x20, "NSSR", 4),
             (0x68, "CRTO", 4),
-            (0x24, "property 24h", 4),
+            (0x24, "AQA", 4),
+            (0x28, "ASQ", 8),
+            (0x30, "ACQ", 8),
+            (0x2c, "property 2Ch", 4),
         ] {
             assert_eq!(format!("{:?}", Property(offset)), name);
             assert_eq!(Property(offset).is_8_bytes(), bytes == 8);

@@ -243,6 +243,8 @@ impl IdentifyController {
     pub const FORMAT: u16 = 1 << 1;
     /// Of `optional_admin_commands`: Namespace Management and Namespace Attachment (NMS).
     pub const NAMESPACE_MANAGEMENT: u16 = 1 << 3;
+    /// Of `optional_admin_commands`: Doorbell Buffer Config (DBCS).
+    pub const DOORBELL_BUFFER: u16 = 1 << 8;
     /// Of `sanitize`: all blocks can be erased (BES).
     pub const BLOCK_ERASE: u32 = 1 << 1;
     /// Of `sanitize`: what was erased is deallocated whatever the host asks (NDI).
