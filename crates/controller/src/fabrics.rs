@@ -16,7 +16,9 @@
 //! 5. Each reactor executes the commands of its own connections, and all share the subsystems and
 //!    associations. A queue is reached from other reactors by its `queue_link`: to end it, to abort
 //!    a command, to complete an Asynchronous Event Request.
-//! 6. The discovery subsystem (`discovery`) lists the others to hosts. Access rights and limits of
+//! 6. A host on PCIe has no Connect: a function creates its controller and queues (`pcie`). From
+//!    there on its commands take the same path.
+//! 7. The discovery subsystem (`discovery`) lists the others to hosts. Access rights and limits of
 //!    hosts are rules that can change at any time (`rules`).
 //!
 //! # Guarantees
@@ -44,6 +46,7 @@ mod keep_alive;
 #[cfg(loom)]
 mod loom_tests;
 mod pair;
+mod pcie;
 mod placement;
 mod port;
 mod property;
@@ -58,13 +61,14 @@ mod transport_address;
 mod work;
 mod workers;
 
-pub(crate) use association::{Association, Service};
+pub(crate) use association::{Association, Service, TransportModel};
 pub use census::{AssociationCensus, QueueCensus};
 pub use diverted::DivertedQueue;
 pub(crate) use error_log::ERRORS_KEPT;
 pub use fabric_queue::FabricQueue;
 pub(crate) use keep_alive::GRANULARITY as KEEP_ALIVE_GRANULARITY;
 pub(crate) use pair::Pair;
+pub use pcie::{PCI_VENDOR_ID, PcieController};
 pub use placement::{Answer, DivertedCommand, DivertedOutcome, Placement};
 pub use port::{Entrance, Subsystems};
 pub(crate) use property::VERSION;

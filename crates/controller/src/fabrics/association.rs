@@ -29,6 +29,15 @@ pub(crate) enum Service {
     Discovery(Arc<TransportAddress>),
 }
 
+/// How a host reaches its controller (Base 2.1, Transport Models).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TransportModel {
+    /// By capsules of a fabric.
+    Message,
+    /// By registers, and by queues in its own memory.
+    Memory,
+}
+
 /// A host's controller: created by the Connect of its admin queue, deleted with that queue (Base
 /// 2.1, dynamic controller model). Its queues may be in several reactors, which all use it.
 pub(crate) struct Association {
@@ -37,6 +46,7 @@ pub(crate) struct Association {
     pub(crate) host_id: [u8; 16],
     pub(crate) host: QualifiedName,
     pub(crate) service: Service,
+    pub(crate) model: TransportModel,
     /// The limits at the time of the Connect.
     pub(crate) limits: Limits,
     /// The number of the reactor that has the admin queue.
@@ -99,6 +109,12 @@ impl Association {
             queues.by_id.insert(id, queue.clone());
         }
         may_join
+    }
+
+    /// Sets the admin queue of a controller on PCIe, which has another one each time that it is
+    /// enabled.
+    pub(crate) fn set_admin_queue(&self, queue: &Arc<QueueLink>) {
+        self.queues.lock().by_id.insert(0, queue.clone());
     }
 
     /// Returns the admin queue, unless it has closed.
@@ -208,6 +224,7 @@ pub(crate) struct Host {
     /// The number of the reactor that has its admin queue.
     pub(crate) reactor: u32,
     pub(crate) keep_alive_ms: u32,
+    pub(crate) model: TransportModel,
 }
 
 impl Associations {
@@ -229,6 +246,7 @@ impl Associations {
                 host_id: host.id,
                 host: host.name,
                 service,
+                model: host.model,
                 limits,
                 reactor: host.reactor,
                 since: clock::now(),

@@ -1,5 +1,5 @@
 use crate::completion::Outcome;
-use crate::fabrics::association::{Association, Host, Service};
+use crate::fabrics::association::{Association, Host, Service, TransportModel};
 use crate::fabrics::keep_alive::DISCOVERY_MS;
 use crate::fabrics::pair::Terms;
 use crate::fabrics::port::{Entrance, Subsystems};
@@ -109,8 +109,13 @@ fn new_association(
     if data.controller_id != ConnectData::ANY_CONTROLLER {
         return Err(ConnectInvalid::CONTROLLER_ID.into());
     }
-    let host =
-        Host { id: data.host_id, name: data.host, reactor: entrance.reactor(), keep_alive_ms };
+    let host = Host {
+        id: data.host_id,
+        name: data.host,
+        reactor: entrance.reactor(),
+        keep_alive_ms,
+        model: TransportModel::Message,
+    };
     let association = associations.add(&host, service, limits);
     let association = association.ok_or(Status::CONNECT_CONTROLLER_BUSY)?;
     if data.host.is_empty() {

@@ -1,8 +1,9 @@
 use crate::admin;
 use crate::completion::Outcome;
+use crate::fabrics::association::Association;
 use crate::fabrics::connect::{connect, connected};
 use crate::fabrics::io_context::IoContext;
-use crate::fabrics::pair::{Binding, Pair, is_fabrics};
+use crate::fabrics::pair::{Binding, Pair, Terms, is_fabrics};
 use crate::fabrics::port::Entrance;
 use crate::fabrics::property;
 use crate::fabrics::slots::Ticket;
@@ -10,6 +11,7 @@ use crate::host_queue::{Capsule, HostQueue, Port, Responses};
 use spec::{FabricsType, Status};
 use std::fmt;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// A transport's handle of a queue.
 pub struct FabricQueue(Rc<Dispatcher>);
@@ -24,6 +26,23 @@ impl Port for Entrance {
     fn queue(&self, responses: Rc<dyn Responses>) -> Rc<dyn HostQueue> {
         let dispatcher = Dispatcher { pair: self.pair(responses), entrance: self.clone() };
         Rc::new(FabricQueue(Rc::new(dispatcher)))
+    }
+}
+
+impl Entrance {
+    /// Creates a queue of `association` without a Connect.
+    pub(crate) fn bound_queue(
+        &self,
+        association: &Arc<Association>,
+        id: u16,
+        entries: u16,
+        responses: Rc<dyn Responses>,
+    ) -> (Rc<Pair>, Rc<dyn HostQueue>) {
+        let dispatcher = Dispatcher { pair: self.pair(responses), entrance: self.clone() };
+        let pair = dispatcher.pair.clone();
+        pair.link.set_entries(entries);
+        dispatcher.bind(association.clone(), Terms { id, entries, has_flow_control: true });
+        (pair, Rc::new(FabricQueue(Rc::new(dispatcher))))
     }
 }
 
@@ -152,13 +171,17 @@ impl Dispatcher {
         match connect(&self.entrance, &self.pair.link, capsule) {
             Ok((association, terms)) => {
                 let outcome = connected(&association);
-                let is_io = terms.id > 0;
-                let reactor = self.entrance.reactor();
-                let io_context = is_io.then(|| IoContext::new(&association, reactor)).flatten();
-                self.pair.bind(Binding { terms, association, io_context });
+                self.bind(association, terms);
                 outcome
             }
             Err(refused) => refused,
         }
+    }
+
+    fn bind(&self, association: Arc<Association>, terms: Terms) {
+        let is_io = terms.id > 0;
+        let reactor = self.entrance.reactor();
+        let io_context = is_io.then(|| IoContext::new(&association, reactor)).flatten();
+        self.pair.bind(Binding { terms, association, io_context });
     }
 }

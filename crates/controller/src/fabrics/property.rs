@@ -33,21 +33,28 @@ fn capabilities(association: &Association) -> Capabilities {
 
 /// Executes a Property Get.
 pub(crate) fn get(association: &Association, command: &Command) -> Outcome {
-    let registers = &association.registers;
     let property = command.property_offset();
-    let value = match property {
+    let Some(value) = value(association, property) else {
+        return Outcome::of(Status::INVALID_FIELD);
+    };
+    if command.property_is_8_bytes() != property.is_8_bytes() {
+        return Outcome::of(Status::INVALID_FIELD);
+    }
+    Outcome { result: value, ..Outcome::done() }
+}
+
+/// Returns the value of a property, if there is one.
+pub(crate) fn value(association: &Association, property: Property) -> Option<u64> {
+    let registers = &association.registers;
+    Some(match property {
         Property::CAP => capabilities(association).0,
         Property::VS => VERSION.0.into(),
         Property::CC => registers.configuration.get().0.into(),
         Property::CSTS => registers.status().0.into(),
         Property::NSSR if subsystem(association).is_some() => 0,
         Property::CRTO => ReadyTimeouts::new(READY_HALF_SECONDS.into(), 0).0.into(),
-        _ => return Outcome::of(Status::INVALID_FIELD),
-    };
-    if command.property_is_8_bytes() != property.is_8_bytes() {
-        return Outcome::of(Status::INVALID_FIELD);
-    }
-    Outcome { result: value, ..Outcome::done() }
+        _ => return None,
+    })
 }
 
 /// Executes a Property Set.
@@ -58,7 +65,19 @@ pub(crate) fn set(association: &Arc<Association>, command: &Command) -> Outcome 
     }
     #[expect(clippy::cast_possible_truncation, reason = "the property has 4 bytes")]
     let value = command.property_value() as u32;
-    match (command.property_offset(), subsystem(association)) {
+    match change(association, command.property_offset(), value) {
+        Ok(()) => Outcome::done(),
+        Err(status) => Outcome::of(status),
+    }
+}
+
+/// Writes a property of 4 bytes.
+pub(crate) fn change(
+    association: &Arc<Association>,
+    property: Property,
+    value: u32,
+) -> Result<(), Status> {
+    match (property, subsystem(association)) {
         (Property::CC, _) => configure(association, Configuration(value)),
         (Property::CSTS, Some(_)) => {
             if ControllerStatus(value).is_subsystem_reset() {
@@ -70,9 +89,16 @@ pub(crate) fn set(association: &Arc<Association>, command: &Command) -> Outcome 
                 reset_all(subsystem);
             }
         }
-        _ => return Outcome::of(Status::INVALID_FIELD),
+        _ => return Err(Status::INVALID_FIELD),
     }
-    Outcome::done()
+    Ok(())
+}
+
+/// Resets a controller and its configuration.
+pub(crate) fn reset(association: &Association) {
+    let mut configuration = association.registers.configuration.lock();
+    *configuration = Configuration::default();
+    association.reset();
 }
 
 fn subsystem(association: &Association) -> Option<&Subsystem> {
@@ -148,10 +174,7 @@ fn is_valid(association: &Association, configuration: Configuration) -> bool {
 /// also of other hosts. The medium keeps its data.
 fn reset_all(subsystem: &Subsystem) {
     for controller in subsystem.associations.reset() {
-        let registers = &controller.registers;
-        let mut configuration = registers.configuration.lock();
-        *configuration = Configuration::default();
-        registers.was_subsystem_reset.set(true);
-        controller.reset();
+        controller.registers.was_subsystem_reset.set(true);
+        reset(&controller);
     }
 }

@@ -2,7 +2,10 @@ use crate::admin::events::{DISCOVERY_EVENTS, REQUESTS_MAX, STORAGE_EVENTS};
 use crate::admin::sanitize::CAPABILITIES as SANITIZE_CAPABILITIES;
 use crate::admin::sharing::ACCESS_GROUP;
 use crate::admin::warnings::{CRITICAL_TEMPERATURE, WARNING_TEMPERATURE};
-use crate::fabrics::{Association, ERRORS_KEPT, KEEP_ALIVE_GRANULARITY, Subsystem, VERSION};
+use crate::fabrics::{
+    Association, ERRORS_KEPT, KEEP_ALIVE_GRANULARITY, PCI_VENDOR_ID, Subsystem, TransportModel,
+    VERSION,
+};
 use crate::fused::BLOCKS_MAX;
 use crate::host_queue::IN_CAPSULE_BYTES_MAX;
 use crate::namespace::NAMESPACES_MAX;
@@ -72,11 +75,26 @@ pub(super) fn of_storage(subsystem: &Subsystem, association: &Association) -> Id
         },
         atomic_compare_write: (BLOCKS_MAX - 1).into(),
         subsystem: QualifiedName::new(subsystem.nqn()),
-        command_capsule_size: ((64 + IN_CAPSULE_BYTES_MAX) / 16).into(),
-        response_capsule_size: 1.into(),
-        capsule_descriptors_max: 1,
-        optional_fabrics_commands: IdentifyController::DISCONNECT.into(),
-        ..common(association)
+        ..of_model(association)
+    }
+}
+
+/// Returns the structure of an I/O controller as far as the way of its host decides.
+fn of_model(association: &Association) -> IdentifyController {
+    match association.model {
+        TransportModel::Message => IdentifyController {
+            command_capsule_size: ((64 + IN_CAPSULE_BYTES_MAX) / 16).into(),
+            response_capsule_size: 1.into(),
+            capsule_descriptors_max: 1,
+            optional_fabrics_commands: IdentifyController::DISCONNECT.into(),
+            ..common(association)
+        },
+        TransportModel::Memory => IdentifyController {
+            vendor_id: PCI_VENDOR_ID.into(),
+            subsystem_vendor_id: PCI_VENDOR_ID.into(),
+            sgl_support: (IdentifyController::SGL | IdentifyController::SGL_LONGER).into(),
+            ..common(association)
+        },
     }
 }
 

@@ -11,7 +11,7 @@ use spec::{
 use zerocopy::{FromBytes, IntoBytes};
 
 /// Those that no host of a controller here is told, and why.
-const ELSEWHERE: [(Status, &str); 15] = [
+const ELSEWHERE: [(Status, &str); 19] = [
     (Status::COMMAND_ID_CONFLICT, "ids are not compared: a host that uses one twice harms itself"),
     (Status::DATA_TRANSFER_ERROR, "the transport ends the connection when data does not come"),
     (Status::ABORTED_WITH_QUEUE, "a queue of a fabric ends with its connection, and says nothing"),
@@ -21,8 +21,12 @@ const ELSEWHERE: [(Status, &str); 15] = [
     (Status::KEEP_ALIVE_EXPIRED, "it is in the error log of a controller that ends with it"),
     (Status::KEEP_ALIVE_INVALID, "any time will do, and none"),
     (Status::TRANSIENT_TRANSPORT_ERROR, "it is the transport's, of a digest that is wrong"),
+    (Status::PRP_OFFSET_INVALID, "a fabric has no PRP entries"),
+    (Status::INVALID_COMPLETION_QUEUE, "queues are made by Connect, which has a status of its own"),
     (Status::INVALID_QUEUE_ID, "queues are made by Connect, which has a status of its own"),
     (Status::INVALID_QUEUE_SIZE, "queues are made by Connect, which has a status of its own"),
+    (Status::INVALID_INTERRUPT_VECTOR, "a fabric has no interrupts"),
+    (Status::INVALID_QUEUE_DELETION, "queues end with their connections"),
     (Status::ABORT_LIMIT_EXCEEDED, "each Abort is done at once"),
     (Status::FEATURE_NOT_NAMESPACE_SPECIFIC, "the id of a namespace is not looked at"),
     (Status::COMMAND_SET_NOT_ENABLED, "every command set is enabled"),
