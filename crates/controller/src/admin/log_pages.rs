@@ -4,7 +4,7 @@ use super::delivery::delivered;
 use super::vendor::Asked;
 use super::{asymmetric_access, features, health, vendor};
 use crate::completion::Executed;
-use crate::fabrics::{Association, Service, Subsystem, Subsystems};
+use crate::fabrics::{Association, Service, Subsystem, Subsystems, TransportModel};
 use crate::io_command;
 use crate::span::TRANSFER_BYTES_MAX;
 use spec::{
@@ -109,7 +109,10 @@ fn page_of_storage(
         LogPage::CHANGED_NAMESPACES => association.changes.page().as_bytes().to_vec(),
         LogPage::ASYMMETRIC_ACCESS => asymmetric_access::page(association, subsystem, command),
         LogPage::SANITIZE => subsystem.device.sanitizing.page().as_bytes().to_vec(),
-        LogPage::COMMAND_EFFECTS => effects(command.log_page_csi()).as_bytes().to_vec(),
+        LogPage::COMMAND_EFFECTS => {
+            let effects = effects(command.log_page_csi());
+            with_queues(effects, association.model).as_bytes().to_vec()
+        }
         _ => return Err(Status::INVALID_LOG_PAGE),
     };
     Ok(bytes)
@@ -127,6 +130,22 @@ fn effects(set: CommandSet) -> CommandEffects {
     io_command::commands(set)
         .iter()
         .fold(admin, |page, command| page.with_io(command.opcode, command.effects))
+}
+
+/// Adds the admin commands about queues of a host that has them in its memory.
+fn with_queues(effects: CommandEffects, model: TransportModel) -> CommandEffects {
+    if model == TransportModel::Message {
+        return effects;
+    }
+    let opcodes = [
+        AdminOpcode::DELETE_IO_SQ,
+        AdminOpcode::CREATE_IO_SQ,
+        AdminOpcode::DELETE_IO_CQ,
+        AdminOpcode::CREATE_IO_CQ,
+        AdminOpcode::DOORBELL_BUFFER_CONFIG,
+    ];
+    let add = |page: CommandEffects, opcode| page.with_admin(opcode, Effects::default());
+    opcodes.into_iter().fold(effects, add)
 }
 
 /// Returns the admin commands that discovery controllers have too.

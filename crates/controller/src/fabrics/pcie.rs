@@ -30,9 +30,9 @@ pub struct PcieController {
 
 impl Entrance {
     /// Creates a controller of the subsystem `nqn`, for a host without a name: access to it is a
-    /// matter of who attaches the function. Returns `None` if there is no such subsystem, or if it
-    /// has as many controllers as the rules allow.
-    pub fn pcie_controller(&self, nqn: &str) -> Option<PcieController> {
+    /// matter of who attaches the function. It has at most `io_queues_max` I/O queues. Returns `None`
+    /// if there is no such subsystem, or if it has as many controllers as the rules allow.
+    pub fn pcie_controller(&self, nqn: &str, io_queues_max: u16) -> Option<PcieController> {
         let subsystem = self.subsystems().find(nqn)?;
         let host = Host {
             id: [0; 16],
@@ -41,7 +41,8 @@ impl Entrance {
             keep_alive_ms: 0,
             model: TransportModel::Memory,
         };
-        let limits = self.subsystems().rules().limits;
+        let mut limits = self.subsystems().rules().limits;
+        limits.io_queues = limits.io_queues.min(io_queues_max);
         let associations = subsystem.associations.clone();
         let association = associations.add(&host, Service::Storage(subsystem), limits)?;
         Some(PcieController { entrance: self.clone(), association, admin: RefCell::default() })

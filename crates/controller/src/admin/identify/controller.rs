@@ -12,6 +12,9 @@ use crate::namespace::NAMESPACES_MAX;
 use crate::span::TRANSFER_BYTES_MAX;
 use spec::{CommandSet, ControllerType, IdentifyController, QualifiedName, Text};
 
+/// Optional admin commands for all hosts.
+const ADMIN_COMMANDS: u16 = IdentifyController::FORMAT | IdentifyController::NAMESPACE_MANAGEMENT;
+
 /// MDTS, in units of the smallest memory page.
 const TRANSFER_MAX_LOG2: u8 = (TRANSFER_BYTES_MAX / 4_096).ilog2().to_le_bytes()[0];
 
@@ -35,9 +38,6 @@ pub(super) fn of_storage(subsystem: &Subsystem, association: &Association) -> Id
         multipath: IdentifyController::MULTIPLE_CONTROLLERS | IdentifyController::ASYMMETRIC_ACCESS,
         async_events: STORAGE_EVENTS.into(),
         controller_type: ControllerType::IO,
-        optional_admin_commands: (IdentifyController::FORMAT
-            | IdentifyController::NAMESPACE_MANAGEMENT)
-            .into(),
         abort_limit: ABORT_LIMIT,
         firmware_updates: IdentifyController::ONE_FIXED_SLOT,
         log_page_attributes: IdentifyController::LOG_EFFECTS | IdentifyController::LOG_OFFSETS,
@@ -83,6 +83,7 @@ pub(super) fn of_storage(subsystem: &Subsystem, association: &Association) -> Id
 fn of_model(association: &Association) -> IdentifyController {
     match association.model {
         TransportModel::Message => IdentifyController {
+            optional_admin_commands: ADMIN_COMMANDS.into(),
             command_capsule_size: ((64 + IN_CAPSULE_BYTES_MAX) / 16).into(),
             response_capsule_size: 1.into(),
             capsule_descriptors_max: 1,
@@ -93,6 +94,7 @@ fn of_model(association: &Association) -> IdentifyController {
             vendor_id: PCI_VENDOR_ID.into(),
             subsystem_vendor_id: PCI_VENDOR_ID.into(),
             sgl_support: (IdentifyController::SGL | IdentifyController::SGL_LONGER).into(),
+            optional_admin_commands: (ADMIN_COMMANDS | IdentifyController::DOORBELL_BUFFER).into(),
             ..common(association)
         },
     }

@@ -1,0 +1,151 @@
+use crate::bar0::Doorbell;
+use crate::bus::HostMemory;
+use crate::queue_fault::QueueFault;
+use crate::ring::Ring;
+use crate::shadow_doorbells::ShadowDoorbells;
+use spec::Completion;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use zerocopy::IntoBytes;
+
+/// Bytes of a completion queue entry.
+pub(crate) const ENTRY_BYTES: u64 = 16;
+
+/// Bytes before the dword with the command id, the phase bit and the status, which is written last.
+const BEFORE_STATUS: usize = 12;
+
+/// A completion queue in host memory.
+pub(crate) struct CompletionQueue {
+    id: u16,
+    memory: Rc<dyn HostMemory>,
+    ring: Ring,
+    /// The phase bit of this pass over the ring: inverted at each pass, and first 1.
+    phase: Cell<bool>,
+    /// The first entry that the host has not consumed.
+    head: Cell<u16>,
+    /// Completions for which the host has made no room yet.
+    waiting: RefCell<VecDeque<Completion>>,
+    /// The MSI-X vector that it raises, if any.
+    vector: Option<u16>,
+    /// Whether entries were posted since its vector was raised.
+    has_news: Cell<bool>,
+    /// Where the host writes the head, if not to the real doorbell.
+    shadow: RefCell<Option<Rc<ShadowDoorbells>>>,
+}
+
+impl CompletionQueue {
+    pub(crate) fn new(
+        id: u16,
+        memory: Rc<dyn HostMemory>,
+        (address, entries): (u64, u16),
+        vector: Option<u16>,
+    ) -> Self {
+        Self {
+            id,
+            memory,
+            ring: Ring::new(address, ENTRY_BYTES, entries),
+            phase: Cell::new(true),
+            head: Cell::new(0),
+            waiting: RefCell::default(),
+            vector,
+            has_news: Cell::new(false),
+            shadow: RefCell::default(),
+        }
+    }
+
+    /// Has the queue read its head from host memory.
+    pub(crate) fn follow(&self, shadow: Option<Rc<ShadowDoorbells>>) {
+        *self.shadow.borrow_mut() = shadow;
+    }
+
+    pub(crate) fn id(&self) -> u16 {
+        self.id
+    }
+
+    pub(crate) fn doorbell(&self) -> Doorbell {
+        Doorbell::Head(self.id)
+    }
+
+    /// Posts a completion, or keeps it until the queue has room.
+    #[inline]
+    pub(crate) fn post(&self, entry: Completion) -> Result<(), QueueFault> {
+        if self.is_full() {
+            self.waiting.borrow_mut().push_back(entry);
+            return self.look();
+        }
+        self.write(entry)
+    }
+
+    /// Returns whether completions wait for room.
+    #[inline]
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.waiting.borrow().is_empty()
+    }
+
+    /// Reads the head from host memory, if it is there and completions wait for it.
+    #[inline]
+    pub(crate) fn look(&self) -> Result<(), QueueFault> {
+        let shadow = self.shadow.borrow().clone();
+        match shadow.filter(|_| self.is_waiting()) {
+            Some(shadow) => self.consume(shadow.value(self.doorbell())?),
+            None => Ok(()),
+        }
+    }
+
+    /// Asks the host to write the real doorbell when it makes room for completions that wait.
+    pub(crate) fn arm(&self) -> Result<(), QueueFault> {
+        match &*self.shadow.borrow() {
+            Some(shadow) if self.is_waiting() => Ok(shadow.ask(self.doorbell(), self.head.get())?),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes the value of the doorbell: the host has consumed the entries before it. Posts
+    /// completions that waited.
+    pub(crate) fn consume(&self, head: u32) -> Result<(), QueueFault> {
+        let head = u16::try_from(head).map_err(|_| QueueFault)?;
+        let (old, tail) = (self.head.get(), self.ring.position());
+        // From the old head to the tail, over the end of the ring if the tail is before it.
+        let is_posted = if old <= tail {
+            (old..=tail).contains(&head)
+        } else {
+            head >= old && head < self.ring.entries() || head <= tail
+        };
+        if !is_posted {
+            return Err(QueueFault);
+        }
+        self.head.set(head);
+        while !self.is_full() {
+            let Some(entry) = self.waiting.borrow_mut().pop_front() else { break };
+            self.write(entry)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the vector to raise for entries that were posted since the last call.
+    #[inline]
+    pub(crate) fn take_news(&self) -> Option<u16> {
+        self.has_news.take().then_some(self.vector).flatten()
+    }
+
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.ring.next() == self.head.get()
+    }
+
+    #[inline]
+    fn write(&self, entry: Completion) -> Result<(), QueueFault> {
+        let address = self.ring.address();
+        let (before, last) = entry.as_bytes().split_at(BEFORE_STATUS);
+        let last = u32::from_le_bytes(last.try_into().expect("4 bytes are left"));
+        let phase = u32::from(self.phase.get()) << 16;
+        self.memory.write(address, before)?;
+        self.memory.store(address + BEFORE_STATUS as u64, last | phase)?;
+        if self.ring.advance() {
+            self.phase.set(!self.phase.get());
+        }
+        self.has_news.set(true);
+        Ok(())
+    }
+}

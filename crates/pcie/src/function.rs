@@ -1,0 +1,314 @@
+use crate::admin_registers::AdminRegisters;
+use crate::bar0::{BAR0_BYTES, Doorbell, IO_QUEUES_MAX};
+use crate::budget::Budget;
+use crate::bus::{HostMemory, Interrupts, PciFunction, Region};
+use crate::completion_queue::CompletionQueue;
+use crate::config_space::{CONFIG_BYTES, ConfigSpace};
+use crate::queue_fault::QueueFault;
+use crate::queues::Queues;
+use crate::submission_queue::{Parts, QueueHandle, SubmissionQueue};
+use crate::work::Work;
+use base::BufPool;
+use controller::Entrance;
+use spec::{Configuration, ControllerStatus, Property};
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::mem;
+use std::rc::Rc;
+use std::sync::atomic::{Ordering, fence};
+
+/// Maximum commands that are fetched from a queue before the next queue has its turn.
+const BURST: u16 = 32;
+
+/// Memory of pooled buffers of each size, in bytes.
+const POOL_BYTES: usize = 4 << 20;
+
+/// The NVMe controller of a subsystem as a PCIe function of one host. Clones are handles.
+#[derive(Clone)]
+pub struct NvmeFunction(Rc<Function>);
+
+/// A function, and the queues of its controller while it is enabled.
+pub(crate) struct Function {
+    pub(crate) parts: Rc<Parts>,
+    pub(crate) vectors: u16,
+    pub(crate) queues: RefCell<Queues>,
+    interrupts: Rc<dyn Interrupts>,
+    config: ConfigSpace,
+    admin: AdminRegisters,
+    /// Whether the owner calls [`NvmeFunction::look`] and [`NvmeFunction::arm`].
+    is_polled: Cell<bool>,
+    is_closed: Cell<bool>,
+}
+
+impl NvmeFunction {
+    /// Creates the function for a host with this memory and these interrupts. Returns `None` if
+    /// there is no subsystem `nqn`, or if it has as many controllers as the rules allow.
+    pub fn new(
+        entrance: &Entrance,
+        nqn: &str,
+        memory: Rc<dyn HostMemory>,
+        interrupts: Rc<dyn Interrupts>,
+    ) -> Option<Self> {
+        let controller = entrance.pcie_controller(nqn, IO_QUEUES_MAX)?;
+        let (io_queues, _) = controller.queues_max();
+        let vectors = io_queues + 1;
+        let parts = Parts {
+            memory,
+            controller,
+            pool: BufPool::new(POOL_BYTES),
+            budget: Budget::default(),
+            work: Work::default(),
+        };
+        let function = Rc::new(Function {
+            parts: Rc::new(parts),
+            vectors,
+            queues: RefCell::default(),
+            interrupts,
+            config: ConfigSpace::new(vectors),
+            admin: AdminRegisters::default(),
+            is_polled: Cell::new(false),
+            is_closed: Cell::new(false),
+        });
+        clock::spawn(function.clone().serve());
+        Some(Self(function))
+    }
+
+    /// Leaves doorbells in host memory to the owner, who polls [`Self::look`] while it is awake and
+    /// calls [`Self::arm`] before it sleeps. Otherwise the function asks the host for real
+    /// doorbells whenever it has nothing to do.
+    pub fn set_polled(&self) {
+        self.0.is_polled.set(true);
+    }
+
+    /// Reads the doorbells in host memory. Returns true if there are new commands, whose task it
+    /// wakes.
+    #[inline]
+    pub fn look(&self) -> bool {
+        let has_next = self.0.look();
+        if has_next {
+            self.0.parts.work.notify();
+        }
+        has_next
+    }
+
+    /// Asks the host to write real doorbells from now on. [`Self::look`] once more before sleeping.
+    pub fn arm(&self) {
+        self.0.arm();
+    }
+}
+
+impl Function {
+    /// Serves the queues until the function is closed.
+    async fn serve(self: Rc<Self>) {
+        clock::name_task("pcie");
+        while !self.is_closed.get() {
+            self.parts.work.wait().await;
+            clock::catch_up().await;
+            while self.serve_once() {
+                clock::give_way().await;
+            }
+        }
+    }
+
+    /// Fetches commands from each queue in turn, and raises interrupts. Returns whether there is
+    /// more to do.
+    fn serve_once(&self) -> bool {
+        self.look();
+        let mut fetched = 0;
+        for place in 0.. {
+            let queue = self.queues.borrow().at(place).cloned();
+            let Some(queue) = queue else { break };
+            if !self.parts.controller.takes_commands() {
+                break;
+            }
+            let count = queue.fetch(BURST, |command| self.manage(&queue, &command));
+            fetched += self.checked(count).unwrap_or(0);
+        }
+        self.raise();
+        if fetched > 0 {
+            return true;
+        }
+        !self.is_polled.get() && self.arm() && self.look()
+    }
+
+    fn raise(&self) {
+        self.queues.borrow().take_news(|vector| self.interrupts.raise(vector));
+    }
+
+    /// Reads the doorbells in host memory. Returns whether a command can be fetched.
+    #[inline]
+    fn look(&self) -> bool {
+        let queues = self.queues.borrow();
+        self.checked(queues.look()).is_some()
+            && queues.has_next()
+            && self.parts.controller.takes_commands()
+    }
+
+    /// Asks the host to write real doorbells. Returns whether doorbells are in host memory: those
+    /// of before are to be read once more.
+    fn arm(&self) -> bool {
+        let has_shadow = self.checked(self.queues.borrow().arm()).unwrap_or(false);
+        // The host writes a doorbell and then reads the event index.
+        fence(Ordering::SeqCst);
+        has_shadow
+    }
+
+    /// Sets the fatal status after a fault.
+    fn checked<T>(&self, result: Result<T, QueueFault>) -> Option<T> {
+        if result.is_err() {
+            self.parts.controller.fail();
+        }
+        result.ok()
+    }
+
+    fn read_dword(&self, offset: u64) -> u32 {
+        let controller = &self.parts.controller;
+        let Ok(offset) = u32::try_from(offset) else { return 0 };
+        let half = |value: u64| if offset.is_multiple_of(8) { value } else { value >> 32 };
+        let value = match Property(offset & !7) {
+            Property::CAP => half(controller.get(Property::CAP)),
+            Property::ASQ => half(self.admin.submission()),
+            Property::ACQ => half(self.admin.completion()),
+            _ if offset == Property::AQA.0 => self.admin.sizes().into(),
+            _ => controller.get(Property(offset)),
+        };
+        #[expect(clippy::cast_possible_truncation, reason = "it is one half")]
+        let value = value as u32;
+        value
+    }
+
+    fn write_dword(&self, offset: u64, value: u32) {
+        if let Some(doorbell) = Doorbell::at(offset) {
+            let rung = self.queues.borrow().ring(doorbell, value);
+            self.checked(rung);
+            return self.parts.work.notify();
+        }
+        let Ok(offset) = u32::try_from(offset) else { return };
+        match Property(offset) {
+            Property::CC => self.configure(value),
+            // The host changes these only while the controller is disabled.
+            _ if self.is_enabled() => self.set(Property(offset), value),
+            _ if self.admin.write(offset, value) => {}
+            property => self.set(property, value),
+        }
+    }
+
+    /// Writes a property of the controller. A reset of the subsystem disables it.
+    fn set(&self, property: Property, value: u32) {
+        self.parts.controller.set(property, value);
+        if !self.is_enabled() {
+            self.close_queues();
+        }
+    }
+
+    fn is_enabled(&self) -> bool {
+        let configuration = self.property(Property::CC);
+        Configuration(configuration).is_enabled()
+    }
+
+    fn property(&self, property: Property) -> u32 {
+        #[expect(clippy::cast_possible_truncation, reason = "the property has 4 bytes")]
+        let value = self.parts.controller.get(property) as u32;
+        value
+    }
+
+    /// Writes the configuration, which opens or ends the queues.
+    fn configure(&self, value: u32) {
+        let was_enabled = self.is_enabled();
+        if !was_enabled {
+            // A reset of the subsystem by another host has left them.
+            self.close_queues();
+        }
+        self.set(Property::CC, value);
+        let is_ready = ControllerStatus(self.property(Property::CSTS)).is_ready();
+        if !was_enabled && self.is_enabled() && is_ready && !self.open_admin_queues() {
+            self.parts.controller.fail();
+        }
+    }
+
+    /// Opens the admin queues where the registers say. Returns false if they cannot be there.
+    fn open_admin_queues(&self) -> bool {
+        let Some([submission, completion]) = self.admin.queues() else { return false };
+        let memory = self.parts.memory.clone();
+        let queues = &mut *self.queues.borrow_mut();
+        queues.add_completion(CompletionQueue::new(0, memory, completion, Some(0)));
+        let completions = queues.completion(0).expect("it was added").clone();
+        let queue = SubmissionQueue::new(0, self.parts.clone(), submission, completions);
+        let handle = Rc::new(QueueHandle(queue.clone()));
+        queue.open(self.parts.controller.admin_queue(submission.1, handle));
+        queues.add_submission(queue);
+        true
+    }
+
+    fn close_queues(&self) {
+        let queues = mem::take(&mut *self.queues.borrow_mut());
+        queues.close();
+    }
+
+    fn reset(&self) {
+        self.parts.controller.reset();
+        self.close_queues();
+        self.config.reset();
+        self.admin.reset();
+    }
+}
+
+impl PciFunction for NvmeFunction {
+    fn bytes(&self, region: Region) -> u64 {
+        match region {
+            Region::Config => CONFIG_BYTES as u64,
+            Region::Bar0 => BAR0_BYTES,
+        }
+    }
+
+    fn vectors(&self) -> u16 {
+        self.0.vectors
+    }
+
+    fn read(&self, region: Region, offset: u64, into: &mut [u8]) {
+        match (region, usize::try_from(offset)) {
+            (Region::Config, Ok(offset)) => self.0.config.read(offset, into),
+            _ => {
+                for (offset, byte) in (offset..).zip(into) {
+                    let dword = self.0.read_dword(offset & !3).to_le_bytes();
+                    *byte = dword[usize::try_from(offset % 4).expect("it is below 4")];
+                }
+            }
+        }
+    }
+
+    fn write(&self, region: Region, offset: u64, bytes: &[u8]) {
+        match (region, usize::try_from(offset)) {
+            (Region::Config, Ok(offset)) => {
+                if self.0.config.write(offset, bytes) {
+                    self.reset();
+                }
+            }
+            // Registers are written in whole dwords (NVMe over PCIe 1.1, Register Access).
+            _ if offset.is_multiple_of(4) => {
+                let (dwords, _) = bytes.as_chunks();
+                for (offset, dword) in (offset..).step_by(4).zip(dwords) {
+                    self.0.write_dword(offset, u32::from_le_bytes(*dword));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn reset(&self) {
+        self.0.reset();
+    }
+
+    fn close(&self) {
+        self.0.reset();
+        self.0.parts.controller.end();
+        self.0.is_closed.set(true);
+        self.0.parts.work.notify();
+    }
+}
+
+impl fmt::Debug for NvmeFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("NvmeFunction").field(&self.0.parts.controller).finish()
+    }
+}

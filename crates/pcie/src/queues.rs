@@ -1,0 +1,115 @@
+use crate::bar0::Doorbell;
+use crate::completion_queue::CompletionQueue;
+use crate::queue_fault::QueueFault;
+use crate::shadow_doorbells::ShadowDoorbells;
+use crate::submission_queue::SubmissionQueue;
+use std::rc::Rc;
+
+/// The queues of an enabled controller, the admin queues first.
+#[derive(Default)]
+pub(crate) struct Queues {
+    submission: Vec<Rc<SubmissionQueue>>,
+    completion: Vec<Rc<CompletionQueue>>,
+    shadow: Option<Rc<ShadowDoorbells>>,
+}
+
+impl Queues {
+    /// Returns the submission queue at this place of the list.
+    #[inline]
+    pub(crate) fn at(&self, place: usize) -> Option<&Rc<SubmissionQueue>> {
+        self.submission.get(place)
+    }
+
+    pub(crate) fn submission(&self, id: u16) -> Option<&Rc<SubmissionQueue>> {
+        self.submission.iter().find(|queue| queue.id() == id)
+    }
+
+    pub(crate) fn completion(&self, id: u16) -> Option<&Rc<CompletionQueue>> {
+        self.completion.iter().find(|queue| queue.id() == id)
+    }
+
+    /// Returns whether a submission queue posts to this completion queue.
+    pub(crate) fn uses(&self, completion: u16) -> bool {
+        self.submission.iter().any(|queue| queue.completions().id() == completion)
+    }
+
+    pub(crate) fn add_submission(&mut self, queue: Rc<SubmissionQueue>) {
+        queue.follow(self.shadow.clone().filter(|_| queue.id() > 0));
+        self.submission.push(queue);
+    }
+
+    pub(crate) fn add_completion(&mut self, queue: CompletionQueue) {
+        queue.follow(self.shadow.clone().filter(|_| queue.id() > 0));
+        self.completion.push(Rc::new(queue));
+    }
+
+    pub(crate) fn remove_submission(&mut self, id: u16) -> Option<Rc<SubmissionQueue>> {
+        let place = self.submission.iter().position(|queue| queue.id() == id)?;
+        Some(self.submission.remove(place))
+    }
+
+    pub(crate) fn remove_completion(&mut self, id: u16) {
+        self.completion.retain(|queue| queue.id() != id);
+    }
+
+    /// Has the I/O queues read their doorbells from host memory. Hosts write those of the admin
+    /// queues as before.
+    pub(crate) fn follow(&mut self, shadow: ShadowDoorbells) {
+        let shadow = Rc::new(shadow);
+        for queue in self.submission.iter().filter(|queue| queue.id() > 0) {
+            queue.follow(Some(shadow.clone()));
+        }
+        for queue in self.completion.iter().filter(|queue| queue.id() > 0) {
+            queue.follow(Some(shadow.clone()));
+        }
+        self.shadow = Some(shadow);
+    }
+
+    /// Takes the value of a real doorbell. One of an I/O queue with a shadow says only that there
+    /// is news: hosts mix both, and the shadow has the value.
+    pub(crate) fn ring(&self, doorbell: Doorbell, value: u32) -> Result<(), QueueFault> {
+        match doorbell {
+            Doorbell::Tail(id) if id == 0 || self.shadow.is_none() => {
+                self.submission(id).map_or(Ok(()), |queue| queue.set_tail(value))
+            }
+            Doorbell::Head(id) if id == 0 || self.shadow.is_none() => {
+                self.completion(id).map_or(Ok(()), |queue| queue.consume(value))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads the doorbells that are in host memory.
+    pub(crate) fn look(&self) -> Result<(), QueueFault> {
+        if self.shadow.is_some() {
+            self.completion.iter().try_for_each(|queue| queue.look())?;
+            self.submission.iter().try_for_each(|queue| queue.look())?;
+        }
+        Ok(())
+    }
+
+    /// Asks the host to write real doorbells from now on. Returns whether there is a shadow, which
+    /// is to be read once more then.
+    pub(crate) fn arm(&self) -> Result<bool, QueueFault> {
+        self.completion.iter().try_for_each(|queue| queue.arm())?;
+        self.submission.iter().try_for_each(|queue| queue.arm())?;
+        Ok(self.shadow.is_some())
+    }
+
+    /// Returns whether a command can be fetched.
+    #[inline]
+    pub(crate) fn has_next(&self) -> bool {
+        self.submission.iter().any(|queue| queue.has_next())
+    }
+
+    /// Calls `raise` with the vectors of queues that have posted completions.
+    #[inline]
+    pub(crate) fn take_news(&self, raise: impl Fn(u16)) {
+        self.completion.iter().filter_map(|queue| queue.take_news()).for_each(raise);
+    }
+
+    /// Ends all queues.
+    pub(crate) fn close(self) {
+        self.submission.iter().for_each(|queue| queue.close());
+    }
+}
