@@ -10,7 +10,7 @@ use std::rc::Rc;
 use zerocopy::IntoBytes;
 
 /// Bytes of a completion queue entry.
-pub(crate) const ENTRY_BYTES: u64 = 16;
+pub(crate) const ENTRY_BYTES: usize = 16;
 
 /// Bytes before the dword with the command id, the phase bit and the status, which is written last.
 const BEFORE_STATUS: usize = 12;

@@ -279,11 +279,8 @@ impl PciFunction for NvmeFunction {
 
     fn write(&self, region: Region, offset: u64, bytes: &[u8]) {
         match (region, usize::try_from(offset)) {
-            (Region::Config, Ok(offset)) => {
-                if self.0.config.write(offset, bytes) {
-                    self.reset();
-                }
-            }
+            (Region::Config, Ok(offset)) if self.0.config.write(offset, bytes) => self.reset(),
+            (Region::Config, _) => {}
             // Registers are written in whole dwords (NVMe over PCIe 1.1, Register Access).
             _ if offset.is_multiple_of(4) => {
                 let (dwords, _) = bytes.as_chunks();

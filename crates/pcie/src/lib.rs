@@ -20,7 +20,7 @@
 //!
 //! # Guarantees
 //! - Nothing that a host writes to registers, queues or memory panics. A broken rule of queues ends
-//!   in the fatal status (CSTS.CFS) of its own controller, a wrong command in a status.
+//!   in the fatal status (`CSTS.CFS`) of its own controller, a wrong command in a status.
 //! - A function keeps at most 64 MiB of data, and as many commands as its queues have entries.
 //! - A disabled or reset controller touches neither host memory nor interrupts.
 //!
@@ -28,7 +28,7 @@
 //! The transport checks that accesses are inside their region, and that memory is mapped.
 //!
 //! # Not here
-//! The protocol between host and function (`vfio-user`), commands (`controller`). INTx and MSI: the
+//! The protocol between host and function (`vfio-user`), commands (`controller`). `INTx` and MSI: the
 //! function has MSI-X only. The transport keeps the MSI-X table.
 
 mod admin_registers;

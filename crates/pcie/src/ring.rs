@@ -4,7 +4,7 @@ use std::cell::Cell;
 #[derive(Debug)]
 pub(crate) struct Ring {
     address: u64,
-    entry_bytes: u64,
+    entry_bytes: usize,
     entries: u16,
     position: Cell<u16>,
 }
@@ -12,7 +12,7 @@ pub(crate) struct Ring {
 impl Ring {
     /// # Panics
     /// If the queue has fewer than 2 entries.
-    pub(crate) fn new(address: u64, entry_bytes: u64, entries: u16) -> Self {
+    pub(crate) fn new(address: u64, entry_bytes: usize, entries: u16) -> Self {
         assert!(entries >= 2, "a queue with one entry is always empty");
         Self { address, entry_bytes, entries, position: Cell::new(0) }
     }
@@ -29,7 +29,7 @@ impl Ring {
     /// Returns the address of the entry at the position.
     #[inline]
     pub(crate) fn address(&self) -> u64 {
-        self.address.wrapping_add(u64::from(self.position.get()) * self.entry_bytes)
+        self.address.wrapping_add(u64::from(self.position.get()) * self.entry_bytes as u64)
     }
 
     /// Returns the position after this one.

@@ -7,13 +7,15 @@ use spec::{Command, DataPointerKind, SglDescriptor, Status};
 use zerocopy::FromBytes;
 
 /// Bytes of a memory page: CC.MPS and CAP.MPSMAX are 0.
-pub(crate) const PAGE: u64 = 4_096;
+pub(crate) const PAGE: u64 = PAGE_BYTES as u64;
+
+const PAGE_BYTES: usize = 4_096;
 
 /// Bytes of a PRP entry.
-const PRP_BYTES: u64 = 8;
+const PRP_BYTES: usize = 8;
 
 /// Bytes of an SGL descriptor.
-const DESCRIPTOR_BYTES: u64 = 16;
+const DESCRIPTOR_BYTES: usize = 16;
 
 /// Maximum descriptors of an SGL: one for each 512 bytes of the longest transfer.
 const DESCRIPTORS_MAX: u64 = 4_096;
@@ -111,16 +113,16 @@ impl Segments {
         // A list that begins at the last entry of its page has a pointer only.
         let mut empty_lists = 0;
         while rest > 0 {
-            if !list.is_multiple_of(PRP_BYTES) || empty_lists > 1 {
+            if !list.is_multiple_of(PRP_BYTES as u64) || empty_lists > 1 {
                 return Err(Status::PRP_OFFSET_INVALID);
             }
-            let in_page = (PAGE - list % PAGE) / PRP_BYTES;
-            let needed = rest.div_ceil(PAGE);
+            let in_page = to_usize(PAGE - list % PAGE) / PRP_BYTES;
+            let needed = to_usize(rest.div_ceil(PAGE));
             let count = in_page.min(needed);
-            let mut bytes = [0; PAGE as usize];
-            let bytes = &mut bytes[..to_usize(count * PRP_BYTES)];
+            let mut bytes = [0; PAGE_BYTES];
+            let bytes = &mut bytes[..count * PRP_BYTES];
             memory.read(list, bytes).map_err(|_| Status::DATA_TRANSFER_ERROR)?;
-            let (entries, _) = bytes.as_chunks::<{ PRP_BYTES as usize }>();
+            let (entries, _) = bytes.as_chunks::<PRP_BYTES>();
             let (pages, pointer) = match entries.split_last() {
                 Some((pointer, pages)) if needed > count => (pages, Some(pointer)),
                 _ => (entries, None),
@@ -173,14 +175,14 @@ impl Segments {
         memory: &dyn HostMemory,
     ) -> Result<Option<SglDescriptor>, Status> {
         let bytes = u64::from(segment.len.get());
-        if bytes == 0 || !bytes.is_multiple_of(DESCRIPTOR_BYTES) {
+        if bytes == 0 || !bytes.is_multiple_of(DESCRIPTOR_BYTES as u64) {
             return Err(Status::INVALID_SGL_SEGMENT);
         }
-        let count = bytes / DESCRIPTOR_BYTES;
+        let count = bytes / DESCRIPTOR_BYTES as u64;
         *left = left.checked_sub(count).ok_or(Status::INVALID_SGL_COUNT)?;
         for place in 0..count {
-            let mut bytes = [0; DESCRIPTOR_BYTES as usize];
-            let address = segment.address.get().checked_add(place * DESCRIPTOR_BYTES);
+            let mut bytes = [0; DESCRIPTOR_BYTES];
+            let address = segment.address.get().checked_add(place * DESCRIPTOR_BYTES as u64);
             let address = address.ok_or(Status::DATA_TRANSFER_ERROR)?;
             memory.read(address, &mut bytes).map_err(|_| Status::DATA_TRANSFER_ERROR)?;
             let descriptor = SglDescriptor::read_from_bytes(&bytes).expect("it has 16 bytes");

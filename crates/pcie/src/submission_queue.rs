@@ -18,10 +18,10 @@ use std::rc::Rc;
 use zerocopy::FromBytes;
 
 /// Bytes of a submission queue entry.
-pub(crate) const ENTRY_BYTES: u64 = 64;
+pub(crate) const ENTRY_BYTES: usize = 64;
 
 /// Entries that are read from host memory at once.
-const READ_AT_ONCE: u16 = 16;
+const READ_AT_ONCE: usize = 16;
 
 /// A submission queue in host memory: it fetches commands, passes them to the controller with their
 /// data, and posts their completions.
@@ -52,7 +52,7 @@ pub(crate) struct Parts {
 
 /// What is kept of a command until its completion.
 struct Fetched {
-    /// Where its data for the host goes.
+    /// Where its data is.
     room: Segments,
     /// Bytes of the budget.
     charge: u64,
@@ -153,11 +153,11 @@ impl SubmissionQueue {
     ) -> Result<u16, QueueFault> {
         let mut left = most;
         while left > 0 && self.has_next() {
-            let count = self.ring.run(self.tail.get()).min(READ_AT_ONCE).min(left);
-            let mut bytes = [0; (READ_AT_ONCE as u64 * ENTRY_BYTES) as usize];
-            let bytes = &mut bytes[..usize::from(count) * ENTRY_BYTES as usize];
+            let count = usize::from(self.ring.run(self.tail.get()).min(left)).min(READ_AT_ONCE);
+            let mut bytes = [0; READ_AT_ONCE * ENTRY_BYTES];
+            let bytes = &mut bytes[..count * ENTRY_BYTES];
             self.parts.memory.read(self.ring.address(), bytes)?;
-            let (entries, _) = bytes.as_chunks::<{ ENTRY_BYTES as usize }>();
+            let (entries, _) = bytes.as_chunks::<ENTRY_BYTES>();
             for entry in entries {
                 let command = Command::read_from_bytes(entry).expect("an entry has 64 bytes");
                 match self.take(command) {
@@ -221,34 +221,24 @@ impl SubmissionQueue {
         Segments::of(command, bytes, &*self.parts.memory)
     }
 
-    fn start(
-        self: &Rc<Self>,
-        command: &Command,
-        bytes: u64,
-        segments: Segments,
-        charge: u64,
-    ) -> Next {
-        let id = command.command_id();
-        let (data, room) = match command.transfer() {
-            Transfer::ToController if segments.bytes() > 0 => {
-                // Of a longer SGL only the first part is data.
-                let len = segments.bytes().min(bytes);
-                let mut data = self.parts.pool.take(usize::try_from(len).expect("it is short"));
-                if segments.gather(&*self.parts.memory, data.as_mut()).is_err() {
-                    self.parts.budget.give_back(charge);
-                    self.refuse(command, Status::DATA_TRANSFER_ERROR);
-                    return Next::Started;
-                }
-                (data.freeze(), Segments::default())
+    fn start(&self, command: &Command, bytes: u64, segments: Segments, charge: u64) -> Next {
+        // Of a longer SGL only the first part is data.
+        let len = if bytes > VALUE_BYTES_MAX.into() { bytes } else { segments.bytes().min(bytes) };
+        let mut data = Buf::phantom(0, 0);
+        if command.transfer() == Transfer::ToController && segments.bytes() > 0 {
+            let mut gathered = self.parts.pool.take(usize::try_from(len).expect("it is short"));
+            if segments.gather(&*self.parts.memory, gathered.as_mut()).is_err() {
+                self.parts.budget.give_back(charge);
+                self.refuse(command, Status::DATA_TRANSFER_ERROR);
+                return Next::Started;
             }
-            _ => (Buf::phantom(0, 0), segments.clone()),
-        };
-        self.fetched.borrow_mut().insert(id, Fetched { room, charge });
+            data = gathered.freeze();
+        }
+        self.fetched.borrow_mut().insert(command.command_id(), Fetched { room: segments, charge });
         if self.id == 0 && is_of_queues(command.admin_opcode()) {
             return Next::OfQueues(*command);
         }
         // To the controller the data is that of a transport of its own.
-        let len = if bytes > VALUE_BYTES_MAX.into() { bytes } else { segments.bytes().min(bytes) };
         let len = u32::try_from(len).unwrap_or(u32::MAX);
         let command = command.with_data_pointer(DataPointer::Transport { len });
         self.submit(Capsule::new(command, data));

@@ -169,11 +169,11 @@ impl fmt::Debug for PcieController {
 /// Returns the bytes that an admin command moves.
 fn admin_bytes(command: &Command) -> u64 {
     match command.admin_opcode() {
-        AdminOpcode::IDENTIFY | AdminOpcode::NAMESPACE_ATTACHMENT => IDENTIFY_BYTES as u64,
+        AdminOpcode::IDENTIFY | AdminOpcode::NAMESPACE_ATTACHMENT => IDENTIFY_BYTES.into(),
         AdminOpcode::NAMESPACE_MANAGEMENT
             if command.namespace_management() == Some(NamespaceManagement::Create) =>
         {
-            IDENTIFY_BYTES as u64
+            IDENTIFY_BYTES.into()
         }
         AdminOpcode::GET_LOG_PAGE => command.log_page_bytes(),
         AdminOpcode::GET_FEATURES | AdminOpcode::SET_FEATURES

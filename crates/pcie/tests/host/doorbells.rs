@@ -1,0 +1,101 @@
+use crate::world::{KV, run_real};
+use spec::{Command, Status};
+
+#[test]
+fn doorbells_in_memory_are_found_whether_the_function_waits_or_works() {
+    for seed in 0..20 {
+        run_real(seed, async |world| {
+            let driver = world.host(8).await;
+            driver.use_shadow().await;
+            driver.create_queue(2, 8).await;
+            let before = driver.doorbells.get();
+            for number in 0..50 {
+                let queue = 1 + number % 2;
+                let found = driver.execute(queue, Command::exist(KV, b"k")).await;
+                assert_eq!(found.status(), Status::KEY_DOES_NOT_EXIST);
+            }
+            let rung = driver.doorbells.get() - before;
+            assert!(
+                (50..=60).contains(&rung),
+                "{rung}: one for each command of a waiting function"
+            );
+        });
+    }
+}
+
+#[test]
+fn a_function_with_work_needs_no_real_doorbells() {
+    run_real(1, async |world| {
+        let driver = world.host(64).await;
+        driver.use_shadow().await;
+        driver.execute(1, Command::exist(KV, b"k")).await;
+        driver.function.set_polled();
+        driver.settle().await;
+        let before = driver.doorbells.get();
+        for _ in 0..40 {
+            // As a reactor does that is awake.
+            driver.push(1, Command::exist(KV, b"k").with_command_id(3));
+            driver.ring_tail(1);
+            assert!(driver.function.look());
+            assert_eq!(driver.next(1).await.status(), Status::KEY_DOES_NOT_EXIST);
+            assert!(!driver.function.look());
+        }
+        assert!(driver.doorbells.get() - before <= 1, "the last event index may ask for one");
+        // Before it sleeps it asks for one.
+        driver.function.arm();
+        assert!(!driver.function.look());
+        let before = driver.doorbells.get();
+        driver.execute(1, Command::exist(KV, b"k")).await;
+        assert_eq!(driver.doorbells.get() - before, 1);
+    });
+}
+
+#[test]
+fn the_shadow_is_the_truth_whatever_a_real_doorbell_says() {
+    run_real(2, async |world| {
+        let driver = world.host(8).await;
+        driver.use_shadow().await;
+        // Real doorbells of I/O queues, with values that shadows do not have.
+        driver.write(0x1008, 5);
+        driver.write(0x100c, 7);
+        driver.write(0x1008, u32::MAX);
+        driver.settle().await;
+        assert!(driver.status().is_ready());
+        assert!(driver.try_next(1).is_none());
+        driver.execute(1, Command::exist(KV, b"k")).await;
+        // The admin queue has its real doorbells still.
+        driver.admin(Command::keep_alive()).await;
+    });
+}
+
+#[test]
+fn a_shadow_out_of_range_fails_the_controller() {
+    run_real(3, async |world| {
+        let driver = world.host(8).await;
+        let (values, indexes) = (driver.ram.allocate(1), driver.ram.allocate(1));
+        driver.ram.put(values + 8, &8_u32.to_le_bytes());
+        driver.admin(Command::doorbell_buffer_config(values, indexes)).await;
+        driver.write(0x1008, 0);
+        driver.settle().await;
+        assert!(driver.status().is_fatal());
+    });
+}
+
+#[test]
+fn completions_that_wait_go_on_when_the_shadow_of_the_head_moves() {
+    run_real(4, async |world| {
+        let driver = world.host(4).await;
+        driver.use_shadow().await;
+        for _ in 0..3 {
+            driver.submit(1, Command::exist(KV, b"k"));
+        }
+        driver.settle().await;
+        driver.submit(1, Command::exist(KV, b"k"));
+        driver.settle().await;
+        let taken = std::iter::from_fn(|| driver.try_next(1)).count();
+        assert_eq!(taken, 3);
+        driver.ring_head(1);
+        driver.settle().await;
+        assert!(driver.try_next(1).is_some());
+    });
+}

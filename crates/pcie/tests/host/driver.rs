@@ -1,0 +1,216 @@
+use crate::interrupts::Raised;
+use crate::ram::{PAGE, Ram};
+use base::Nanos;
+use clock::{Stage, sleep};
+use pcie::{NvmeFunction, PciFunction, Region};
+use spec::{Command, Completion, Configuration, ControllerStatus, Property, Status};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use zerocopy::{FromBytes, IntoBytes};
+
+/// Entries of the admin queues.
+const ADMIN_ENTRIES: u16 = 32;
+
+/// A host's driver of a function: registers by accesses to BAR 0, queues in its memory.
+pub(crate) struct Driver {
+    pub(crate) function: NvmeFunction,
+    pub(crate) ram: Rc<Ram>,
+    pub(crate) raised: Rc<Raised>,
+    queues: RefCell<BTreeMap<u16, Rc<Pair>>>,
+    /// The pages of Doorbell Buffer Config, if it was sent.
+    shadow: Cell<Option<(u64, u64)>>,
+    /// Writes of real doorbells.
+    pub(crate) doorbells: Cell<u64>,
+}
+
+/// A queue pair as the driver has it.
+pub(crate) struct Pair {
+    id: u16,
+    entries: u16,
+    pub(crate) submission: u64,
+    pub(crate) completion: u64,
+    tail: Cell<u16>,
+    head: Cell<u16>,
+    phase: Cell<bool>,
+    next_id: Cell<u16>,
+}
+
+impl Driver {
+    pub(crate) fn new(function: NvmeFunction, ram: Rc<Ram>, raised: Rc<Raised>) -> Self {
+        let (queues, shadow, doorbells) = Default::default();
+        Self { function, ram, raised, queues, shadow, doorbells }
+    }
+
+    pub(crate) fn read(&self, offset: u64) -> u32 {
+        let mut bytes = [0; 4];
+        self.function.read(Region::Bar0, offset, &mut bytes);
+        u32::from_le_bytes(bytes)
+    }
+
+    pub(crate) fn write(&self, offset: u64, value: u32) {
+        self.function.write(Region::Bar0, offset, &value.to_le_bytes());
+    }
+
+    pub(crate) fn property(&self, property: Property) -> u32 {
+        self.read(property.0.into())
+    }
+
+    pub(crate) fn status(&self) -> ControllerStatus {
+        ControllerStatus(self.property(Property::CSTS))
+    }
+
+    pub(crate) fn configure(&self, configuration: Configuration) {
+        self.write(Property::CC.0.into(), configuration.0);
+    }
+
+    /// Sets the admin queues, as drivers do before they enable the controller.
+    pub(crate) fn set_admin_queues(&self, submission: u64, completion: u64, entries: u16) {
+        let size = u32::from(entries - 1);
+        self.write(Property::AQA.0.into(), size << 16 | size);
+        for (property, address) in [(Property::ASQ, submission), (Property::ACQ, completion)] {
+            self.function.write(Region::Bar0, property.0.into(), &address.to_le_bytes());
+        }
+    }
+
+    /// Enables the controller with new admin queues.
+    pub(crate) fn enable(&self) {
+        self.queues.take();
+        self.shadow.set(None);
+        let pair = self.pair(0, ADMIN_ENTRIES);
+        self.set_admin_queues(pair.submission, pair.completion, ADMIN_ENTRIES);
+        self.configure(Configuration::ENABLE_ALL_COMMAND_SETS);
+        assert!(self.status().is_ready(), "{:?}", self.status());
+    }
+
+    /// A queue pair in new memory, which the controller does not know.
+    pub(crate) fn pair(&self, id: u16, entries: u16) -> Rc<Pair> {
+        let pages = |bytes: u64| (u64::from(entries) * bytes).div_ceil(PAGE);
+        let pair = Rc::new(Pair {
+            id,
+            entries,
+            submission: self.ram.allocate(pages(64)),
+            completion: self.ram.allocate(pages(16)),
+            tail: Cell::new(0),
+            head: Cell::new(0),
+            phase: Cell::new(true),
+            next_id: Cell::new(1),
+        });
+        self.queues.borrow_mut().insert(id, pair.clone());
+        pair
+    }
+
+    /// Creates I/O queue `id` with a completion queue and an interrupt vector of its own.
+    pub(crate) async fn create_queue(&self, id: u16, entries: u16) {
+        let pair = self.pair(id, entries);
+        let create = Command::create_io_cq(id, entries, pair.completion, Some(id));
+        assert_eq!(self.admin(create).await.status(), Status::SUCCESS);
+        let create = Command::create_io_sq(id, entries, pair.submission, id);
+        assert_eq!(self.admin(create).await.status(), Status::SUCCESS);
+    }
+
+    /// Has the controller read doorbells of I/O queues from memory.
+    pub(crate) async fn use_shadow(&self) {
+        let (values, indexes) = (self.ram.allocate(1), self.ram.allocate(1));
+        let config = Command::doorbell_buffer_config(values, indexes);
+        assert_eq!(self.admin(config).await.status(), Status::SUCCESS);
+        self.shadow.set(Some((values, indexes)));
+    }
+
+    pub(crate) fn queue(&self, id: u16) -> Rc<Pair> {
+        self.queues.borrow()[&id].clone()
+    }
+
+    /// Executes an admin command.
+    pub(crate) async fn admin(&self, command: Command) -> Completion {
+        self.execute(0, command).await
+    }
+
+    /// Executes a command that is alone on its queue.
+    pub(crate) async fn execute(&self, queue: u16, command: Command) -> Completion {
+        let id = self.submit(queue, command);
+        let completion = self.next(queue).await;
+        assert_eq!(completion.command_id(), id);
+        completion
+    }
+
+    /// Submits a command. Returns its id.
+    pub(crate) fn submit(&self, queue: u16, command: Command) -> u16 {
+        let pair = self.queue(queue);
+        let id = pair.next_id.get();
+        pair.next_id.set(if id == 0xfffe { 1 } else { id + 1 });
+        self.push(queue, command.with_command_id(id));
+        self.ring_tail(queue);
+        id
+    }
+
+    /// Writes a command to its queue and does not ring.
+    pub(crate) fn push(&self, queue: u16, command: Command) {
+        let pair = self.queue(queue);
+        let tail = pair.tail.get();
+        self.ram.put(pair.submission + u64::from(tail) * 64, command.as_bytes());
+        pair.tail.set((tail + 1) % pair.entries);
+    }
+
+    pub(crate) fn ring_tail(&self, queue: u16) {
+        let pair = self.queue(queue);
+        self.ring(queue, u64::from(queue) * 8, pair.tail.get());
+    }
+
+    fn ring(&self, queue: u16, place: u64, value: u16) {
+        let shadow = self.shadow.get().filter(|_| queue > 0);
+        if let Some((values, indexes)) = shadow {
+            // As Linux does: see nvme_dbbuf_need_event.
+            let word = |address| {
+                u16::from_le_bytes(self.ram.get(address, 2).try_into().expect("it has 2 bytes"))
+            };
+            let old = word(values + place);
+            self.ram.put(values + place, &u32::from(value).to_le_bytes());
+            let event = word(indexes + place);
+            if value.wrapping_sub(event).wrapping_sub(1) >= value.wrapping_sub(old) {
+                return;
+            }
+        }
+        self.doorbells.set(self.doorbells.get() + 1);
+        self.write(0x1000 + place, value.into());
+    }
+
+    /// Takes the next completion of a queue, if it was posted. Does not give the entry back.
+    pub(crate) fn try_next(&self, queue: u16) -> Option<Completion> {
+        let pair = self.queue(queue);
+        let bytes = self.ram.get(pair.completion + u64::from(pair.head.get()) * 16, 16);
+        if (bytes[14] & 1 == 1) != pair.phase.get() {
+            return None;
+        }
+        let completion = Completion::read_from_bytes(&bytes).expect("it has 16 bytes");
+        assert_eq!(completion.queue_id(), queue);
+        pair.head.set((pair.head.get() + 1) % pair.entries);
+        if pair.head.get() == 0 {
+            pair.phase.set(!pair.phase.get());
+        }
+        Some(completion)
+    }
+
+    /// Gives the entries of taken completions back.
+    pub(crate) fn ring_head(&self, queue: u16) {
+        let pair = self.queue(queue);
+        self.ring(pair.id, u64::from(queue) * 8 + 4, pair.head.get());
+    }
+
+    /// Waits for the next completion of a queue by interrupts, and gives its entry back.
+    pub(crate) async fn next(&self, queue: u16) -> Completion {
+        loop {
+            let seen = self.raised.total();
+            if let Some(completion) = self.try_next(queue) {
+                self.ring_head(queue);
+                return completion;
+            }
+            self.raised.after(seen).await;
+        }
+    }
+
+    /// Lets everything else happen that does happen.
+    pub(crate) async fn settle(&self) {
+        sleep(Nanos::from_millis(100), Stage::Queue).await;
+    }
+}
