@@ -14,6 +14,25 @@ pub(crate) trait PolledInbox {
     fn look(&self) -> bool;
 }
 
+/// Memory that others write without a notification, while the reactor is awake.
+pub trait PolledMemory {
+    /// Wakes tasks for which there is something new. Returns true if it woke one.
+    fn look(&self) -> bool;
+
+    /// Asks the writers to notify the reactor from now on. It looks once more, and then may sleep.
+    fn arm(&self);
+}
+
+/// Has the reactor on this thread poll `memory` until [`stop_polling`].
+pub fn poll(memory: Rc<dyn PolledMemory>) {
+    with(|driver| driver.memories.push(memory));
+}
+
+/// Has the reactor on this thread, if there is one, poll `memory` no more.
+pub fn stop_polling(memory: &Rc<dyn PolledMemory>) {
+    with_installed(|driver| driver.memories.retain(|other| !Rc::ptr_eq(other, memory)));
+}
+
 /// Tasks that wait for events from outside the reactor.
 pub(crate) struct Driver {
     ring: Ring,
@@ -24,6 +43,7 @@ pub(crate) struct Driver {
     watched: Vec<Option<TaskId>>,
     free: Vec<usize>,
     inboxes: Vec<Rc<dyn PolledInbox>>,
+    memories: Vec<Rc<dyn PolledMemory>>,
     /// Tasks that wait for the reactor to be stopped.
     stopped: Vec<TaskId>,
     event_is_watched: bool,
@@ -138,6 +158,7 @@ impl Driver {
             watched: Vec::new(),
             free: Vec::new(),
             inboxes: Vec::new(),
+            memories: Vec::new(),
             stopped: Vec::new(),
             event_is_watched: false,
         })
@@ -159,6 +180,7 @@ impl Driver {
     /// arrived, without sleeping. Returns true if it did either.
     pub(crate) fn look(&mut self) -> bool {
         let mut is_news = look_at(&self.inboxes, &mut self.stopped, &self.remote);
+        is_news |= look_into(&self.memories);
         is_news |= self.ring.pass();
         while let Some(event) = self.ring.next() {
             match event {
@@ -211,8 +233,10 @@ impl Driver {
             self.event_is_watched = true;
             self.ring.watch(self.remote.event(), PollFlags::IN, EVENT);
         }
-        let Self { ring, remote, inboxes, stopped, .. } = self;
-        remote.sleep_unless(|| look_at(inboxes, stopped, remote), || ring.sleep(limit))
+        self.memories.iter().for_each(|memory| memory.arm());
+        let Self { ring, remote, inboxes, memories, stopped, .. } = self;
+        let look = || look_at(inboxes, stopped, remote) | look_into(memories);
+        remote.sleep_unless(look, || ring.sleep(limit))
     }
 
     #[inline]
@@ -232,6 +256,12 @@ impl Driver {
         self.watched[token] = Some(task);
         self.ring.watch(fd, what, token as u64);
     }
+}
+
+/// Wakes tasks for which there is something new in polled memory. Returns true if it woke one.
+#[inline]
+fn look_into(memories: &[Rc<dyn PolledMemory>]) -> bool {
+    memories.iter().fold(false, |is_news, memory| is_news | memory.look())
 }
 
 /// Wakes tasks for which something has come from other threads. Returns true if it woke one.

@@ -22,7 +22,9 @@
 //! 7. A [`mailbox`] carries messages one way between two reactors, and threads without a reactor
 //!    put up [`notices`]. A [`Remote`] is what other threads hold of a reactor: they stop it and
 //!    read its [`Load`]. A sender notifies the receiving reactor, which is a system call only
-//!    if that one sleeps (`remote.rs` says why no notification is lost).
+//!    if that one sleeps (`remote.rs` says why no notification is lost). [`PolledMemory`] is memory
+//!    that others write: a reactor that is awake polls it, and asks for notifications before it
+//!    sleeps.
 //! 8. [`peers`] share a device behind [`clock::Lock`]s and wake one another's tasks; in virtual
 //!    time a [`PeerGroup`] is several of them on one thread.
 //! 9. A served reactor counts the polls that took more than [`LONG_POLL`] of its thread's CPU time,
@@ -83,7 +85,7 @@ mod serve;
 mod sync;
 mod tcp;
 
-pub use driver::stopped;
+pub use driver::{PolledMemory, poll, stop_polling, stopped};
 pub use file::File;
 pub use lateness::{LATE, Lateness};
 pub use long_polls::{LONG_POLL, LongPolls};

@@ -6,6 +6,7 @@ mod long_polls;
 mod mailbox;
 mod notice;
 mod peers;
+mod polled_memory;
 mod real_time;
 mod serve;
 mod settle;
