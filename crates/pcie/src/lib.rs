@@ -28,8 +28,8 @@
 //! The transport checks that accesses are inside their region, and that memory is mapped.
 //!
 //! # Not here
-//! The protocol between host and function (`vfio-user`), commands (`controller`). `INTx` and MSI: the
-//! function has MSI-X only. The transport keeps the MSI-X table.
+//! The protocol between host and function (`vfio-user`), commands (`controller`). `INTx` and MSI:
+//! the function has MSI-X only. The transport keeps the MSI-X table.
 
 mod admin_registers;
 mod bar0;

@@ -144,8 +144,8 @@ impl SubmissionQueue {
             && self.queue.borrow().is_some()
     }
 
-    /// Fetches up to `most` commands and starts them. Calls `manage` for those about queues. Returns
-    /// how many there were.
+    /// Fetches up to `most` commands and starts them. Calls `manage` for those about queues.
+    /// Returns how many there were.
     pub(crate) fn fetch(
         self: &Rc<Self>,
         most: u16,

@@ -29,9 +29,9 @@ pub struct PcieController {
 }
 
 impl Entrance {
-    /// Creates a controller of the subsystem `nqn`, for a host without a name: access to it is a
-    /// matter of who attaches the function. It has at most `io_queues_max` I/O queues. Returns `None`
-    /// if there is no such subsystem, or if it has as many controllers as the rules allow.
+    /// Creates a controller of the subsystem `nqn`, with at most `io_queues_max` I/O queues, for a
+    /// host without a name: lists of hosts do not hold for it. Returns `None` if there is no such
+    /// subsystem, or if it has as many controllers as the rules allow.
     pub fn pcie_controller(&self, nqn: &str, io_queues_max: u16) -> Option<PcieController> {
         let subsystem = self.subsystems().find(nqn)?;
         let host = Host {

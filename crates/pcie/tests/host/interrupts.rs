@@ -2,7 +2,7 @@ use clock::Notify;
 use pcie::Interrupts;
 use std::cell::{Cell, RefCell};
 
-/// Counts the interrupts of each vector, and wakes who waits for one.
+/// Counts the interrupts of each vector, and wakes the task that waits for one.
 #[derive(Default)]
 pub(crate) struct Raised {
     counts: RefCell<Vec<u64>>,

@@ -1,5 +1,5 @@
-//! The function under a simulated host in virtual time: a driver with memory of its own, which rings
-//! doorbells and gets interrupts.
+//! The function under a simulated host in virtual time: a driver with memory of its own, which
+//! rings doorbells and gets interrupts.
 
 #[cfg(test)]
 mod data;
