@@ -17,6 +17,7 @@
 //!    of a queue that were posted since it ran.
 //! 6. A host may write doorbells of I/O queues to its own memory (`shadow_doorbells`). The function
 //!    reads them while it has something to do, and asks for real doorbells before it waits.
+//! 7. In virtual time a simulated host drives the same function: its memory is a [`HostRam`].
 //!
 //! # Guarantees
 //! - Nothing that a host writes to registers, queues or memory panics. A broken rule of queues ends
@@ -38,6 +39,7 @@ mod bus;
 mod completion_queue;
 mod config_space;
 mod function;
+mod host_ram;
 mod manage;
 mod queue_fault;
 mod queues;
@@ -49,3 +51,4 @@ mod work;
 
 pub use bus::{HostMemory, Interrupts, OutsideMemory, PciFunction, Region};
 pub use function::NvmeFunction;
+pub use host_ram::HostRam;

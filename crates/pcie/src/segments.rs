@@ -9,7 +9,7 @@ use zerocopy::FromBytes;
 /// Bytes of a memory page: CC.MPS and CAP.MPSMAX are 0.
 pub(crate) const PAGE: u64 = PAGE_BYTES as u64;
 
-const PAGE_BYTES: usize = 4_096;
+pub(crate) const PAGE_BYTES: usize = 4_096;
 
 /// Bytes of a PRP entry.
 const PRP_BYTES: usize = 8;

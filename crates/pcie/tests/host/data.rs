@@ -1,5 +1,5 @@
 use crate::driver::Driver;
-use crate::ram::{PAGE, PAGE_BYTES};
+use crate::ram::{PAGE, PAGE_BYTES, place};
 use crate::world::{BLOCK, KV, World, run_real};
 use spec::{Command, SglDescriptor, Status, StoreOptions};
 use zerocopy::IntoBytes;
@@ -109,10 +109,10 @@ fn values_of_all_lengths_come_back_through_prp_entries() {
 fn a_value_shorter_than_its_buffer_leaves_the_rest() {
     run_real(2, async |world| {
         let driver = world.host(16).await;
-        let value = driver.ram.place(0, b"short");
+        let value = place(&driver.ram, 0, b"short");
         let store = Command::store(KV, b"key", 5, StoreOptions::NONE).with_prp([value, 0]);
         driver.execute(1, store).await;
-        let room = driver.ram.place(0, &[9; 4_096]);
+        let room = place(&driver.ram, 0, &[9; 4_096]);
         let retrieve = Command::retrieve(KV, b"key", 4_096).with_prp([room, 0]);
         assert_eq!(driver.execute(1, retrieve).await.result(), 5);
         assert_eq!(driver.ram.get(room, 7), b"short\t\t");
@@ -125,7 +125,7 @@ fn prp_entries_that_cannot_be_have_the_specified_status() {
         let driver = world.host(16).await;
         let pages = scattered(&driver, 4);
         let list = list(&driver, &pages[1..], 0);
-        let crooked = driver.ram.place(0, &[(pages[1] + 4).to_le_bytes(), [0; 8]].concat());
+        let crooked = place(&driver.ram, 0, &[(pages[1] + 4).to_le_bytes(), [0; 8]].concat());
         // A list that points to itself from the last entry of its page for ever.
         let circle = driver.ram.allocate(1) + PAGE - 8;
         driver.ram.put(circle, &circle.to_le_bytes());
@@ -161,11 +161,11 @@ fn data_at_sgls_of_all_shapes_comes_back() {
             .scan(0, |at, &len| {
                 let part = &value[*at..*at + len];
                 *at += len;
-                let address = driver.ram.place(*at as u64 % 100, part);
+                let address = place(&driver.ram, *at as u64 % 100, part);
                 Some(SglDescriptor::new(SglDescriptor::DATA_BLOCK, address, short(len)))
             })
             .collect();
-        let whole = driver.ram.place(1, &value);
+        let whole = place(&driver.ram, 1, &value);
         let block = SglDescriptor::new(SglDescriptor::DATA_BLOCK, whole, 10_000);
         let last = segment(&driver, SglDescriptor::LAST_SEGMENT, &parts);
         let later = segment(&driver, SglDescriptor::LAST_SEGMENT, &parts[2..]);
@@ -196,7 +196,7 @@ fn data_at_sgls_of_all_shapes_comes_back() {
 }
 
 fn segment(driver: &Driver, kind: u8, descriptors: &[SglDescriptor]) -> SglDescriptor {
-    let address = driver.ram.place(0, descriptors.as_bytes());
+    let address = place(&driver.ram, 0, descriptors.as_bytes());
     SglDescriptor::new(kind, address, short(descriptors.len() * 16))
 }
 

@@ -1,8 +1,8 @@
 use crate::interrupts::Raised;
-use crate::ram::{PAGE, Ram};
+use crate::ram::PAGE;
 use base::Nanos;
 use clock::{Stage, sleep};
-use pcie::{NvmeFunction, PciFunction, Region};
+use pcie::{HostRam, NvmeFunction, PciFunction, Region};
 use spec::{Command, Completion, Configuration, ControllerStatus, Property, Status};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ const ADMIN_ENTRIES: u16 = 32;
 /// A host's driver of a function: registers by accesses to BAR 0, queues in its memory.
 pub(crate) struct Driver {
     pub(crate) function: NvmeFunction,
-    pub(crate) ram: Rc<Ram>,
+    pub(crate) ram: Rc<HostRam>,
     pub(crate) raised: Rc<Raised>,
     queues: RefCell<BTreeMap<u16, Rc<Pair>>>,
     /// The pages of Doorbell Buffer Config, if it was sent.
@@ -37,7 +37,7 @@ pub(crate) struct Pair {
 }
 
 impl Driver {
-    pub(crate) fn new(function: NvmeFunction, ram: Rc<Ram>, raised: Rc<Raised>) -> Self {
+    pub(crate) fn new(function: NvmeFunction, ram: Rc<HostRam>, raised: Rc<Raised>) -> Self {
         let (queues, shadow, doorbells) = Default::default();
         Self { function, ram, raised, queues, shadow, doorbells }
     }

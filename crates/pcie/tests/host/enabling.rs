@@ -1,3 +1,4 @@
+use crate::ram::place;
 use crate::world::{BLOCK, KV, run};
 use pcie::{PciFunction, Region};
 use spec::{
@@ -60,17 +61,17 @@ fn seabios_and_then_linux_enable_the_controller() {
 fn a_reset_ends_commands_without_a_trace() {
     run(3, async |world| {
         let driver = world.host(16).await;
-        let data = driver.ram.place(0, &[7; 4_096]);
+        let data = place(&driver.ram, 0, &[7; 4_096]);
         let closed = world.gate.close();
         driver.submit(1, Command::write(BLOCK, 3, 1).with_prp([data, 0]));
         driver.submit(0, Command::async_event_request());
         driver.settle().await;
         driver.configure(Configuration(0));
         assert_eq!(driver.status(), ControllerStatus(0));
-        let (writes, raised) = (driver.ram.writes.get(), driver.raised.total());
+        let (writes, raised) = (driver.ram.writes(), driver.raised.total());
         drop(closed);
         driver.settle().await;
-        assert_eq!(driver.ram.writes.get(), writes, "nothing is written to memory");
+        assert_eq!(driver.ram.writes(), writes, "nothing is written to memory");
         assert_eq!(driver.raised.total(), raised);
         // The command ran to its end, and the next driver finds what it wrote.
         driver.enable();
@@ -114,10 +115,10 @@ fn a_reset_of_the_subsystem_ends_the_queues_of_other_hosts() {
         first.write(Property::NSSR.0.into(), Property::RESET_SUBSYSTEM);
         assert!(!second.status().is_ready());
         assert!(second.status().is_subsystem_reset());
-        let writes = second.ram.writes.get();
+        let writes = second.ram.writes();
         second.submit(1, Command::exist(KV, b"none"));
         second.settle().await;
-        assert_eq!(second.ram.writes.get(), writes);
+        assert_eq!(second.ram.writes(), writes);
         second.enable();
         second.create_queue(1, 16).await;
         second.execute(1, Command::exist(KV, b"none")).await;
@@ -186,10 +187,10 @@ fn a_closed_function_leaves_memory_and_controller() {
         driver.submit(1, Command::read(BLOCK, 0, 1).with_prp([room, 0]));
         driver.settle().await;
         driver.function.close();
-        let writes = driver.ram.writes.get();
+        let writes = driver.ram.writes();
         drop(closed);
         driver.settle().await;
-        assert_eq!(driver.ram.writes.get(), writes);
+        assert_eq!(driver.ram.writes(), writes);
         // 256 controllers are the limit: closed ones do not count.
         for _ in 0..300 {
             world.attach().function.close();

@@ -1,3 +1,4 @@
+use crate::ram::place;
 use crate::world::{BLOCK, KV, run, run_real};
 use spec::{AdminOpcode, Command, Feature, Fuse, Opcode, QueueCounts, Status, StoreOptions};
 use std::collections::BTreeSet;
@@ -14,7 +15,7 @@ fn more_commands_than_entries_go_through_a_queue() {
                     assert!(outstanding.remove(&completion.command_id()));
                     assert_eq!(completion.status(), Status::SUCCESS);
                 }
-                let value = driver.ram.place(0, &number.to_le_bytes());
+                let value = place(&driver.ram, 0, &number.to_le_bytes());
                 let key = number.to_le_bytes();
                 let store = Command::store(KV, &key, 4, StoreOptions::NONE);
                 outstanding.insert(driver.submit(1, store.with_prp([value, 0])));
@@ -165,10 +166,10 @@ fn a_doorbell_out_of_range_fails_the_controller_of_its_host_only() {
             let value = if offset == 0x1004 { value + 20 } else { value };
             hostile.write(offset, value);
             assert!(hostile.status().is_fatal(), "{offset:x} {value:x}");
-            let writes = hostile.ram.writes.get();
+            let writes = hostile.ram.writes();
             hostile.submit(0, Command::keep_alive());
             hostile.settle().await;
-            assert_eq!(hostile.ram.writes.get(), writes, "it executes nothing");
+            assert_eq!(hostile.ram.writes(), writes, "it executes nothing");
             other.execute(1, Command::exist(KV, b"k")).await;
             hostile.configure(spec::Configuration(0));
             hostile.enable();
@@ -239,7 +240,7 @@ fn an_abort_may_come_too_late_or_in_time() {
 fn both_commands_of_a_fused_operation_are_executed() {
     run(10, async |world| {
         let driver = world.host(16).await;
-        let [old, new] = [[0; 4_096], [5; 4_096]].map(|bytes| driver.ram.place(0, &bytes));
+        let [old, new] = [[0; 4_096], [5; 4_096]].map(|bytes| place(&driver.ram, 0, &bytes));
         let compare = Command::compare(BLOCK, 1, 1).with_fuse(Fuse::First).with_prp([old, 0]);
         let write = Command::write(BLOCK, 1, 1).with_fuse(Fuse::Second).with_prp([new, 0]);
         for expected in [Status::SUCCESS, Status::COMPARE_FAILURE] {

@@ -1,6 +1,5 @@
 use crate::driver::Driver;
 use crate::interrupts::Raised;
-use crate::ram::Ram;
 use base::Nanos;
 use clock::{CodeCosts, Cores, Gate, Group};
 use controller::{
@@ -9,7 +8,7 @@ use controller::{
 };
 use engine::{Ack, HashIndex, IndexConfig, KeySpaceId, Store};
 use media::{BlocksShape, Memory, MemoryBlocks, Shape, Victims};
-use pcie::NvmeFunction;
+use pcie::{HostRam, NvmeFunction};
 use reactor::Reactor;
 use spec::{AddressFamily, Text};
 use std::rc::Rc;
@@ -68,7 +67,7 @@ impl World {
 
     /// Attaches a function to a new host, which has not enabled it.
     pub(crate) fn attach(&self) -> Driver {
-        let (ram, raised) = (Rc::<Ram>::default(), Rc::<Raised>::default());
+        let (ram, raised) = (Rc::<HostRam>::default(), Rc::<Raised>::default());
         let function = NvmeFunction::new(&self.entrance, NQN, ram.clone(), raised.clone());
         Driver::new(function.expect("there is room"), ram, raised)
     }
