@@ -1,10 +1,10 @@
 //! Attackers whose behaviour is derived from arbitrary bytes, and checks that they do no harm.
 //!
 //! # How it works
-//! 1. A target is a function of bytes: [`stream`], [`capsule`], [`admin`], [`io`], [`pointer`] and
-//!    [`resp`]. The bytes are choices (`input`), which determine a list of actions: commands
-//!    (`entry`, `fit`), PDUs (`peer`), pauses, disconnects. A client of [`resp`] sends the bytes as
-//!    they are.
+//! 1. A target is a function of bytes: [`stream`], [`capsule`], [`admin`], [`io`], [`pointer`],
+//!    [`pcie`] and [`resp`]. The bytes are choices (`input`), which determine a list of actions:
+//!    commands (`entry`, `fit`), PDUs (`peer`), registers and memory, pauses, disconnects. A client
+//!    of [`resp`] sends the bytes as they are.
 //! 2. A run (`world`) has a device in memory with namespaces of each kind (`device`), reached by
 //!    NVMe/TCP on a simulated network and in the process, all in virtual time.
 //! 3. `watch` checks the traffic between transport and controller, and a well-behaved host (`calm`)
@@ -43,17 +43,18 @@ mod targets;
 mod watch;
 mod world;
 
-pub use targets::{admin, capsule, io, pointer, resp, stream};
+pub use targets::{admin, capsule, io, pcie, pointer, resp, stream};
 
 /// A target: a run determined by bytes.
 pub type Run = fn(&[u8]);
 
 /// All targets, by the names of their folders of inputs.
-pub const TARGETS: [(&str, Run); 6] = [
+pub const TARGETS: [(&str, Run); 7] = [
     ("stream", stream),
     ("capsule", capsule),
     ("admin", admin),
     ("io", io),
     ("pointer", pointer),
     ("resp", resp),
+    ("pcie", pcie),
 ];

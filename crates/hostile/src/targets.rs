@@ -3,6 +3,7 @@
 mod admin;
 mod capsule;
 mod io;
+mod pcie;
 mod pointer;
 mod resp;
 mod stream;
@@ -10,6 +11,7 @@ mod stream;
 pub use admin::admin;
 pub use capsule::capsule;
 pub use io::io;
+pub use pcie::pcie;
 pub use pointer::pointer;
 pub use resp::resp;
 pub use stream::stream;

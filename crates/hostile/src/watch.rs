@@ -138,6 +138,10 @@ impl Watched {
     ) -> Self {
         Self { entrance, ledgers, is_kept_out }
     }
+
+    pub(crate) fn entrance(&self) -> &Entrance {
+        &self.entrance
+    }
 }
 
 impl Port for Watched {
@@ -187,7 +191,7 @@ const CHANGE_NAMESPACES: [AdminOpcode; 3] =
 /// Redirects a command from a namespace of the well-behaved host to another one. Replaces commands
 /// that would affect all namespaces: changes of all namespaces, a reset of the subsystem and a
 /// sanitize operation. Every host may send these.
-fn kept_out(command: &Command) -> Command {
+pub(crate) fn kept_out(command: &Command) -> Command {
     let nsid = command.nsid();
     if resets_subsystem(command) {
         Command::property_get(Property::NSSR).with_command_id(command.command_id())

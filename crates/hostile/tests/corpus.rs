@@ -43,6 +43,11 @@ fn data_pointers_harm_nothing() {
 }
 
 #[test]
+fn accesses_of_hosts_on_pcie_harm_nothing() {
+    replay("pcie");
+}
+
+#[test]
 fn requests_of_redis_clients_harm_nothing() {
     replay("resp");
 }

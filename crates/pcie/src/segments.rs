@@ -230,3 +230,43 @@ impl Segment {
 fn to_usize(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::HostRam;
+
+    fn parts(entries: [u64; 2], bytes: u64, ram: &HostRam) -> Vec<(u64, u64)> {
+        let command = Command::default().with_prp(entries);
+        let segments = Segments::of(&command, bytes, ram).expect("the entries are valid");
+        assert_eq!(segments.bytes(), bytes);
+        segments.parts.iter().map(|part| (part.address, part.bytes)).collect()
+    }
+
+    #[test]
+    fn pages_that_follow_each_other_are_one_part() {
+        let ram = HostRam::default();
+        assert_eq!(parts([0x5004, 0x6000], 8_188, &ram), [(0x5004, 8_188)]);
+        assert_eq!(parts([0x5000, 0x7000], 8_192, &ram), [(0x5000, 4_096), (0x7000, 4_096)]);
+        assert_eq!(parts([0x5000, 0x5000], 5_000, &ram), [(0x5000, 4_096), (0x5000, 904)]);
+        let list = ram.allocate(1);
+        let pages = [0x6000_u64, 0x7000, 0x9000];
+        ram.put(list, &pages.map(u64::to_le_bytes).concat());
+        assert_eq!(parts([0x5000, list], 16_000, &ram), [(0x5000, 12_288), (0x9000, 3_712)]);
+    }
+
+    #[test]
+    fn parts_that_overlap_by_a_byte_stay_apart() {
+        let ram = HostRam::default();
+        let list = ram.allocate(1);
+        let blocks = [(0x5000, 16), (0x500f, 16), (0x501f, 1)];
+        let blocks = blocks
+            .map(|(address, len)| SglDescriptor::new(SglDescriptor::DATA_BLOCK, address, len));
+        ram.put(list, zerocopy::IntoBytes::as_bytes(&blocks));
+        let last = SglDescriptor::new(SglDescriptor::LAST_SEGMENT, list, 48);
+        let segments = Segments::of(&Command::default().with_sgl(last), 33, &ram);
+        let segments = segments.expect("the descriptors are valid");
+        let parts: Vec<_> = segments.parts.iter().map(|part| (part.address, part.bytes)).collect();
+        assert_eq!(parts, [(0x5000, 16), (0x500f, 17)]);
+    }
+}

@@ -301,7 +301,6 @@ impl SubmissionQueue {
         for (_, fetched) in self.fetched.borrow_mut().drain() {
             self.parts.budget.give_back(fetched.charge);
         }
-        self.order.take();
     }
 }
 

@@ -103,7 +103,11 @@ impl PcieController {
     ) -> Option<Rc<dyn HostQueue>> {
         assert!(id > 0, "0 is the admin queue");
         let (pair, queue) = self.entrance.bound_queue(&self.association, id, entries, responses);
-        self.association.add_queue(id, &pair.link).then_some(queue)
+        let is_added = self.association.add_queue(id, &pair.link);
+        if !is_added {
+            pair.finish();
+        }
+        is_added.then_some(queue)
     }
 
     /// Returns how many bytes a command of queue `queue_id` moves between the host and the

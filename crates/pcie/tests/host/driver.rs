@@ -152,6 +152,12 @@ impl Driver {
         pair.tail.set((tail + 1) % pair.entries);
     }
 
+    /// Goes back by so many commands that were written, to write others in their place.
+    pub(crate) fn rewind(&self, queue: u16, commands: u16) {
+        let pair = self.queue(queue);
+        pair.tail.set((pair.tail.get() + pair.entries - commands) % pair.entries);
+    }
+
     pub(crate) fn ring_tail(&self, queue: u16) {
         let pair = self.queue(queue);
         self.ring(queue, u64::from(queue) * 8, pair.tail.get());

@@ -50,23 +50,64 @@ fn the_head_of_the_submission_queue_is_told() {
 }
 
 #[test]
-fn a_host_that_takes_no_completions_is_given_no_more_than_its_queue_holds() {
+fn no_commands_are_fetched_for_a_host_that_takes_no_completions() {
     run_real(2, async |world| {
         let driver = world.host(8).await;
-        for round in 0..5 {
-            for _ in 0..7 {
-                driver.push(1, Command::exist(KV, b"k").with_command_id(round));
-            }
+        let push = |ids: std::ops::Range<u16>| {
+            ids.for_each(|id| driver.push(1, Command::exist(KV, b"k").with_command_id(id)));
+        };
+        // One entry of a ring stays free: 7 completions fill theirs. Those of the next commands
+        // wait, and so those after them are not fetched: the host still can write others there.
+        for ids in [0..7, 10..17, 20..27] {
+            push(ids);
             driver.ring_tail(1);
             driver.settle().await;
         }
-        assert!(driver.status().is_ready());
-        let taken = std::iter::from_fn(|| driver.try_next(1)).count();
-        assert_eq!(taken, 7, "one entry of a ring stays free");
-        // As soon as it takes them, the others come.
-        driver.ring_head(1);
+        driver.rewind(1, 7);
+        push(30..37);
+        let mut ids = BTreeSet::new();
+        while ids.len() < 21 {
+            let taken = std::iter::from_fn(|| driver.try_next(1)).collect::<Vec<_>>();
+            assert!(!taken.is_empty() && taken.len() <= 7, "{ids:?}");
+            ids.extend(taken.iter().map(spec::Completion::command_id));
+            driver.ring_head(1);
+            driver.settle().await;
+        }
+        assert_eq!(ids, (0..7).chain(10..17).chain(30..37).collect());
+    });
+}
+
+#[test]
+fn as_many_commands_run_as_the_queue_has_entries() {
+    run(14, async |world| {
+        let driver = world.host(8).await;
+        let closed = world.gate.close();
+        for ids in [0..7, 7..14] {
+            ids.for_each(|id| driver.push(1, Command::exist(KV, b"k").with_command_id(id)));
+            driver.ring_tail(1);
+            driver.settle().await;
+        }
+        drop(closed);
+        let mut ids = BTreeSet::new();
+        for _ in 0..14 {
+            ids.insert(driver.next(1).await.command_id());
+        }
+        assert_eq!(ids, (0..14).collect());
+    });
+}
+
+#[test]
+fn a_head_past_the_end_fails_the_controller_also_when_the_tail_is_before_it() {
+    run_real(15, async |world| {
+        let driver = world.host(4).await;
+        for _ in 0..3 {
+            driver.execute(1, Command::exist(KV, b"k")).await;
+        }
+        driver.submit(1, Command::exist(KV, b"k"));
+        driver.submit(1, Command::exist(KV, b"k"));
         driver.settle().await;
-        assert!(std::iter::from_fn(|| driver.try_next(1)).count() > 0);
+        driver.write(0x100c, 4);
+        assert!(driver.status().is_fatal());
     });
 }
 
