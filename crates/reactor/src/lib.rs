@@ -17,20 +17,21 @@
 //!    write; of sockets the ring is asked only which are ready.
 //! 5. While a reactor looks, up to four sockets are simply tried again; the others are watched by
 //!    the ring, so that they cost nothing until something comes. Asleep, the ring watches all.
-//! 6. A [`File`] is read and written by the ring itself: what tasks ask for in a turn goes to the
+//! 6. A [`UnixListener`] accepts [`UnixStream`]s, which carry file descriptors beside their bytes.
+//! 7. A [`File`] is read and written by the ring itself: what tasks ask for in a turn goes to the
 //!    kernel in calls for several, which also bring what has ended.
-//! 7. A [`mailbox`] carries messages one way between two reactors, and threads without a reactor
+//! 8. A [`mailbox`] carries messages one way between two reactors, and threads without a reactor
 //!    put up [`notices`]. A [`Remote`] is what other threads hold of a reactor: they stop it and
 //!    read its [`Load`]. A sender notifies the receiving reactor, which is a system call only
 //!    if that one sleeps (`remote.rs` says why no notification is lost). [`PolledMemory`] is memory
 //!    that others write: a reactor that is awake polls it, and asks for notifications before it
 //!    sleeps.
-//! 8. [`peers`] share a device behind [`clock::Lock`]s and wake one another's tasks; in virtual
+//! 9. [`peers`] share a device behind [`clock::Lock`]s and wake one another's tasks; in virtual
 //!    time a [`PeerGroup`] is several of them on one thread.
-//! 9. A served reactor counts the polls that took more than [`LONG_POLL`] of its thread's CPU time,
-//!    by the names of their tasks: see [`Remote::long_polls`]. It attributes all of its busy time
-//!    to the stages that tasks declare: see [`Load::busy_times`].
-//! 10. Futures of `clock` need no waker: the clock knows whom it names. There are no others; one
+//! 10. A served reactor counts the polls that took more than [`LONG_POLL`] of its thread's CPU
+//!     time, by the names of their tasks: see [`Remote::long_polls`]. It attributes all of its busy
+//!     time to the stages that tasks declare: see [`Load::busy_times`].
+//! 11. Futures of `clock` need no waker: the clock knows whom it names. There are no others; one
 //!     that waits for a waker is reported like any task that waits for ever.
 //!
 //! | to follow | read, in this order |
@@ -60,6 +61,7 @@
 //! Waiting lists, resources and timers (`clock`); what the tasks do (the device crates); protocols
 //! over sockets (`nvme-tcp`); which task is on which reactor (`node`).
 
+mod accept;
 mod brake;
 mod driver;
 #[cfg(not(loom))]
@@ -84,7 +86,9 @@ mod ring;
 mod serve;
 mod sync;
 mod tcp;
+mod unix;
 
+pub use accept::AcceptError;
 pub use driver::{PolledMemory, poll, stop_polling, stopped};
 pub use file::File;
 pub use lateness::{LATE, Lateness};
@@ -99,4 +103,5 @@ pub use reactor::Reactor;
 pub use remote::{Load, Remote};
 pub use retry_busy::retry_busy;
 pub use ring::RingError;
-pub use tcp::{AcceptError, ConnectError, TcpListener, TcpStream};
+pub use tcp::{ConnectError, TcpListener, TcpStream};
+pub use unix::{PassedFds, UnixListener, UnixStream};

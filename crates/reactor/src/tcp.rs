@@ -3,7 +3,7 @@ mod listener;
 mod stream;
 
 pub use connect::ConnectError;
-pub use listener::{AcceptError, TcpListener};
+pub use listener::TcpListener;
 pub use stream::TcpStream;
 
 use rustix::net::{AddressFamily, SocketAddrAny, SocketFlags, SocketType, ipproto, socket_with};

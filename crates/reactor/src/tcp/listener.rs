@@ -1,3 +1,4 @@
+use crate::accept::{AcceptError, BACKLOG, ignore_passing};
 use crate::driver;
 use crate::retry_busy::retry_busy;
 use crate::tcp::{FLAGS, TcpStream, ip_address, socket};
@@ -15,34 +16,6 @@ pub struct TcpListener {
     fd: OwnedFd,
     is_closed: Cell<bool>,
 }
-
-/// Why there is no next connection.
-#[derive(Debug, thiserror::Error)]
-pub enum AcceptError {
-    /// [`TcpListener::close`] was called.
-    #[error("the listener is closed")]
-    Closed,
-    /// Out of file descriptors or memory, as a rule: worth another try after a while.
-    #[error("the machine takes no more connections for now ({0})")]
-    Failed(#[source] io::Error),
-}
-
-/// Connections that the kernel accepts before they are taken: hosts open dozens at once.
-const BACKLOG: i32 = 1_024;
-
-/// Errors of one connection that did not come about: the next may (accept(2)).
-const PASSING: [Errno; 10] = [
-    Errno::INTR,
-    Errno::CONNABORTED,
-    Errno::PROTO,
-    Errno::NOPROTOOPT,
-    Errno::OPNOTSUPP,
-    Errno::NETDOWN,
-    Errno::NETUNREACH,
-    Errno::HOSTDOWN,
-    Errno::HOSTUNREACH,
-    Errno::PERM,
-];
 
 impl TcpListener {
     /// Listens at `address`; at port 0, where the system likes. An address whose last connections
@@ -77,8 +50,7 @@ impl TcpListener {
                 Err(Errno::AGAIN) => {
                     driver::wait_until_ready(self.fd.as_fd(), PollFlags::IN).await;
                 }
-                Err(error) if PASSING.contains(&error) => {}
-                Err(error) => return Err(AcceptError::Failed(error.into())),
+                Err(error) => ignore_passing(error)?,
             }
         }
     }

@@ -13,4 +13,5 @@ mod settle;
 mod station;
 mod tcp;
 mod trace;
+mod unix;
 mod waiting;
