@@ -1,0 +1,148 @@
+//! The memory that a client shares with the device.
+
+mod backing;
+mod mapping;
+mod region;
+mod region_map;
+#[cfg(test)]
+mod tests;
+
+use crate::wire::{DmaMap, DmaUnmap, PAGE};
+use backing::Backing;
+use pcie::{HostMemory, OutsideMemory};
+use region::MemoryRegion;
+use region_map::RegionMap;
+use rustix::io::Errno;
+use std::cell::{Cell, RefCell};
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+
+/// The DMA regions of a client.
+#[derive(Debug, Default)]
+pub(crate) struct GuestMemory {
+    regions: RefCell<RegionMap>,
+    /// The first address of writable memory that the device did not reach because the client shares
+    /// no file of it.
+    unshared: Cell<Option<u64>>,
+}
+
+impl GuestMemory {
+    /// Adds a region, with the file that the client shares, if any.
+    pub(crate) fn map(&self, map: &DmaMap, file: Option<OwnedFd>) -> Result<(), Errno> {
+        let is_known = map.flags & !(DmaMap::READABLE | DmaMap::WRITABLE) == 0;
+        let is_aligned = (map.address | map.size | map.offset).is_multiple_of(PAGE);
+        let last = map.size.checked_sub(1).and_then(|rest| map.address.checked_add(rest));
+        let (true, true, true, Some(last)) = (is_known, map.flags != 0, is_aligned, last) else {
+            return Err(Errno::INVAL);
+        };
+        let mut regions = self.regions.borrow_mut();
+        regions.check_room(map.address, last, file.is_some())?;
+        let backing = Backing::new(file, map)?;
+        regions.insert(map.address, MemoryRegion::new(map, backing));
+        Ok(())
+    }
+
+    /// Removes a region, which the message names exactly, or all.
+    pub(crate) fn unmap(&self, unmap: &DmaUnmap) -> Result<(), Errno> {
+        let mut regions = self.regions.borrow_mut();
+        match (unmap.flags, unmap.address, unmap.size) {
+            (DmaUnmap::ALL, 0, 0) => {
+                regions.clear();
+                Ok(())
+            }
+            (0, _, 1..) => {
+                let last = unmap.address.checked_add(unmap.size - 1).ok_or(Errno::INVAL)?;
+                match regions.remove(unmap.address, unmap.size) {
+                    Some(()) => Ok(()),
+                    None if regions.is_any_in(unmap.address, last) => Err(Errno::INVAL),
+                    None => Err(Errno::NOENT),
+                }
+            }
+            _ => Err(Errno::INVAL),
+        }
+    }
+
+    /// Removes all regions.
+    pub(crate) fn clear(&self) {
+        self.regions.borrow_mut().clear();
+    }
+
+    /// Returns the first address of writable memory that the device did not reach because the
+    /// client shares no file of it.
+    pub(crate) fn unshared(&self) -> Option<u64> {
+        self.unshared.get()
+    }
+
+    /// Calls `access` for each region that `len` bytes from `address` on are in, with the offset in
+    /// the region and the range of those bytes. Stops at the first part outside.
+    fn each_part(
+        &self,
+        address: u64,
+        len: usize,
+        mut access: impl FnMut(&MemoryRegion, u64, Range<usize>) -> Option<()>,
+    ) -> Result<(), OutsideMemory> {
+        let regions = self.regions.borrow();
+        let mut done = 0;
+        while done < len {
+            let at = address.checked_add(done as u64).ok_or(OutsideMemory(address))?;
+            let (start, region) = regions.find(at).ok_or(OutsideMemory(at))?;
+            let offset = at - start;
+            let rest = usize::try_from(region.size() - offset).unwrap_or(usize::MAX);
+            let part = done..done + rest.min(len - done);
+            done = part.end;
+            if access(region, offset, part).is_none() {
+                self.note_failure(region, at);
+                return Err(OutsideMemory(at));
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `access` for the 4 bytes at `address`.
+    fn word<T>(
+        &self,
+        address: u64,
+        access: impl FnOnce(&MemoryRegion, u64) -> Option<T>,
+    ) -> Result<T, OutsideMemory> {
+        let outside = OutsideMemory(address);
+        if !address.is_multiple_of(4) {
+            return Err(outside);
+        }
+        let regions = self.regions.borrow();
+        let (start, region) = regions.find(address).ok_or(outside)?;
+        access(region, address - start).ok_or_else(|| {
+            self.note_failure(region, address);
+            outside
+        })
+    }
+
+    fn note_failure(&self, region: &MemoryRegion, address: u64) {
+        if region.is_unshared_memory() && self.unshared.get().is_none() {
+            self.unshared.set(Some(address));
+        }
+    }
+}
+
+impl HostMemory for GuestMemory {
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), OutsideMemory> {
+        let len = into.len();
+        self.each_part(address, len, |region, offset, part| region.read(offset, &mut into[part]))
+    }
+
+    fn write(&self, address: u64, bytes: &[u8]) -> Result<(), OutsideMemory> {
+        self.each_part(address, bytes.len(), |region, offset, part| {
+            region.takes_write(offset, part.len()).then_some(())
+        })?;
+        self.each_part(address, bytes.len(), |region, offset, part| {
+            region.write(offset, &bytes[part])
+        })
+    }
+
+    fn load(&self, address: u64) -> Result<u32, OutsideMemory> {
+        self.word(address, MemoryRegion::load)
+    }
+
+    fn store(&self, address: u64, value: u32) -> Result<(), OutsideMemory> {
+        self.word(address, |region, offset| region.store(offset, value))
+    }
+}

@@ -1,0 +1,122 @@
+use crate::session::Session;
+use pcie::{HostMemory, Interrupts, PciFunction};
+use reactor::{PassedFds, UnixStream};
+use std::fmt;
+use std::rc::Rc;
+
+/// Why a session ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// What ended it.
+    pub reason: Reason,
+    /// The first address of writable client memory that the function did not reach because the
+    /// client shares no file of it.
+    pub unshared: Option<u64>,
+}
+
+/// See [`Ended::reason`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The client disconnected between messages.
+    ClientLeft,
+    /// The client disconnected in the middle of a message, or before it read a reply.
+    ClientBroke,
+    /// The client sent a header with a size that no message has.
+    ImpossibleSize(u32),
+    /// The server shut the stream down.
+    ShutDown,
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.reason {
+            Reason::ClientLeft => f.write_str("the client disconnected")?,
+            Reason::ClientBroke => {
+                f.write_str("the client disconnected in the middle of a message or reply")?;
+            }
+            Reason::ImpossibleSize(bytes) => {
+                write!(f, "the client sent a vfio-user message of {bytes} bytes, which none has")?;
+            }
+            Reason::ShutDown => f.write_str("the server ended the session")?,
+        }
+        match self.unshared {
+            None => Ok(()),
+            Some(address) => write!(
+                f,
+                "; the device did not reach the guest's memory at {address:#x}, which came without \
+                 a file descriptor: give the guest shared memory (QEMU: `-object \
+                 memory-backend-memfd,share=on`)"
+            ),
+        }
+    }
+}
+
+/// Messages after which other tasks run, though more have arrived.
+const BURST: u32 = 16;
+
+/// Serves a client with the function that `make` returns, until the client disconnects, breaks the
+/// framing of the protocol, or the stream is shut down. Before it returns, it closes the function,
+/// unmaps the client's memory, closes its eventfds and shuts the stream down.
+pub async fn serve(
+    stream: &UnixStream,
+    make: impl FnOnce(Rc<dyn HostMemory>, Rc<dyn Interrupts>) -> Rc<dyn PciFunction>,
+) -> Ended {
+    let mut session = Session::new(make);
+    let reason = match serve_messages(stream, &mut session).await {
+        _ if stream.is_shut_down() => Reason::ShutDown,
+        Err(reason) => reason,
+        Ok(never) => match never {},
+    };
+    stream.shut_down();
+    Ended { reason, unshared: session.unshared() }
+}
+
+enum Never {}
+
+async fn serve_messages(stream: &UnixStream, session: &mut Session) -> Result<Never, Reason> {
+    let (mut message, mut fds) = (Vec::new(), PassedFds::default());
+    let mut handled: u32 = 0;
+    loop {
+        receive_message(stream, &mut message, &mut fds).await?;
+        handled = handled.wrapping_add(1);
+        if handled.is_multiple_of(BURST) {
+            clock::give_way().await;
+        } else {
+            clock::catch_up().await;
+        }
+        let reply = session.handle(&message, &mut fds);
+        stream.send(reply).await.map_err(|_| Reason::ClientBroke)?;
+    }
+}
+
+/// Receives a message with the file descriptors that came with any of its bytes.
+async fn receive_message(
+    stream: &UnixStream,
+    message: &mut Vec<u8>,
+    fds: &mut PassedFds,
+) -> Result<(), Reason> {
+    let mut header = [0; Session::HEADER_BYTES];
+    if fill(stream, &mut header, fds).await? == 0 {
+        return Err(Reason::ClientLeft);
+    }
+    let bytes = Session::message_bytes(header).map_err(Reason::ImpossibleSize)?;
+    message.clear();
+    message.reserve_exact(bytes);
+    message.extend_from_slice(&header);
+    message.resize(bytes, 0);
+    fill(stream, &mut message[header.len()..], fds).await?;
+    Ok(())
+}
+
+/// Receives as many bytes as `into` has, or none if the client has disconnected before the first.
+async fn fill(stream: &UnixStream, into: &mut [u8], fds: &mut PassedFds) -> Result<usize, Reason> {
+    let mut filled = 0;
+    while filled < into.len() {
+        match stream.receive(&mut into[filled..], fds).await {
+            Ok(0) if filled == 0 => return Ok(0),
+            Ok(0) | Err(_) => return Err(Reason::ClientBroke),
+            Ok(received) => filled += received,
+        }
+    }
+    Ok(filled)
+}
