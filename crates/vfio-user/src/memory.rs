@@ -4,8 +4,6 @@ mod backing;
 mod mapping;
 mod region;
 mod region_map;
-#[cfg(test)]
-mod tests;
 
 use crate::wire::{DmaMap, DmaUnmap, PAGE};
 use backing::Backing;

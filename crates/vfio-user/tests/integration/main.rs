@@ -1,0 +1,11 @@
+//! A server and its clients over Unix sockets.
+
+mod device;
+mod ends;
+mod independent_client;
+mod interrupts;
+mod malformed;
+mod memory;
+mod raw_client;
+mod replies;
+mod server;

@@ -1,0 +1,83 @@
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use crate::device::{Device, Log};
+use reactor::{Reactor, Remote, UnixListener, UnixStream, stopped};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as Blocking;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use vfio_user::{Ended, serve};
+
+/// A server of one client on a thread of its own.
+pub(crate) struct Server {
+    thread: JoinHandle<Ended>,
+    remote: Remote,
+    log: Arc<Mutex<Log>>,
+}
+
+/// No step of a test takes as long.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
+
+impl Server {
+    /// Serves one end of a pair of sockets, and returns the other.
+    pub(crate) fn start() -> (Self, Blocking) {
+        let (near, far) =
+            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+                .unwrap();
+        let server = Self::run(move || async move { UnixStream::new(near).unwrap() });
+        (server, client(far))
+    }
+
+    /// Serves the first client that connects to `path`.
+    pub(crate) fn listen(path: &Path) -> Self {
+        let listener = UnixListener::bind(path).unwrap();
+        Self::run(move || async move { listener.accept().await.unwrap() })
+    }
+
+    fn run<F: Future<Output = UnixStream>>(stream: impl FnOnce() -> F + Send + 'static) -> Self {
+        let log = Arc::new(Mutex::new(Log::default()));
+        let (remote, device_log) = (Remote::new().unwrap(), log.clone());
+        let thread_remote = remote.clone();
+        let thread = std::thread::spawn(move || {
+            let root = async {
+                let stream = Rc::new(stream().await);
+                let stopping = stream.clone();
+                clock::spawn(async move {
+                    stopped().await;
+                    stopping.shut_down();
+                });
+                let make = |memory, interrupts| -> Rc<dyn pcie::PciFunction> {
+                    Rc::new(Device::new(memory, interrupts, device_log))
+                };
+                serve(&stream, make).await
+            };
+            Reactor::new(None).serve(&thread_remote, root).unwrap().0
+        });
+        Self { thread, remote, log }
+    }
+
+    pub(crate) fn log(&self) -> Arc<Mutex<Log>> {
+        self.log.clone()
+    }
+
+    /// Tells the server to end the session.
+    pub(crate) fn stop(&self) {
+        self.remote.stop();
+    }
+
+    /// Waits for the end of the session.
+    pub(crate) fn ended(self) -> Ended {
+        self.thread.join().unwrap()
+    }
+}
+
+fn client(socket: OwnedFd) -> Blocking {
+    let socket = Blocking::from(socket);
+    socket.set_read_timeout(Some(TIMEOUT)).unwrap();
+    socket.set_write_timeout(Some(TIMEOUT)).unwrap();
+    socket
+}
