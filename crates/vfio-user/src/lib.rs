@@ -14,7 +14,7 @@
 //! | to follow | read, in this order |
 //! |---|---|
 //! | a message | `serve`, `session`, `wire` |
-//! | an access of the function to memory | `memory`, `memory/region`, `memory/backing`, `memory/mapping` |
+//! | an access to memory | `memory`, `memory/region`, `memory/backing`, `memory/mapping` |
 //! | an interrupt | `interrupts` |
 //!
 //! # Guarantees

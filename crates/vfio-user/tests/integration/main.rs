@@ -1,5 +1,7 @@
 //! A server and its clients over Unix sockets.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 mod device;
 mod ends;
 mod independent_client;

@@ -44,7 +44,7 @@ fn commands_that_the_server_does_not_execute_are_refused() {
     let (_server, mut client) = RawClient::start();
     for command in [0, 6, 11, 12, 14, 16, 17, 18, 19, 1_000, u16::MAX] {
         refused(&mut client, command, b"", 0, Errno::OPNOTSUPP);
-        refused(&mut client, command, &[1; 100_000], 0, Errno::OPNOTSUPP);
+        refused(&mut client, command, &vec![1; 100_000], 0, Errno::OPNOTSUPP);
     }
 }
 

@@ -26,7 +26,8 @@ fn the_device_copies_memory_at_any_alignment() {
             let outcome = client.dma(COPY, MIB + from, MIB + to, len);
             assert_eq!(outcome, DONE);
             let mut expected = before.clone();
-            let (from, to, len) = (4_096 + from as usize, 4_096 + to as usize, len as usize);
+            let [from, to, len] = [4_096 + from, 4_096 + to, len.into()]
+                .map(|number: u64| usize::try_from(number).unwrap());
             expected[to..to + len].copy_from_slice(&before[from..from + len]);
             assert!(read_at(&file, 0, 65_536) == expected, "{from} to {to}, {len} bytes");
         }

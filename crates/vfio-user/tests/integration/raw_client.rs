@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use crate::device::{GO, LENGTH, OUTCOME, SOURCE, TARGET};
 use crate::server::Server;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};

@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use crate::device::{Device, Log};
 use reactor::{Reactor, Remote, UnixListener, UnixStream, stopped};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
