@@ -143,6 +143,10 @@ fn accesses_outside_of_regions_are_refused() {
             invalid(&mut client, REGION_WRITE, &[&access[..], &data].concat());
         }
     }
+    let four = payload!(0_u64, 0_u32, 4_u32);
+    for len in [3, 5] {
+        invalid(&mut client, REGION_WRITE, &[&four[..], &vec![0; len]].concat());
+    }
     let huge = payload!(0_u64, 0_u32, 1_u32 << 20);
     invalid(&mut client, REGION_WRITE, &[&huge[..], &vec![0; 1 << 20]].concat());
     invalid(&mut client, WRITE_MULTI, &payload!(u64::MAX));
