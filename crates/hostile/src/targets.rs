@@ -7,6 +7,7 @@ mod pcie;
 mod pointer;
 mod resp;
 mod stream;
+mod vfio_user;
 
 pub use admin::admin;
 pub use capsule::capsule;
@@ -15,6 +16,7 @@ pub use pcie::pcie;
 pub use pointer::pointer;
 pub use resp::resp;
 pub use stream::stream;
+pub use vfio_user::vfio_user;
 
 use crate::input::Input;
 use base::Nanos;

@@ -51,3 +51,8 @@ fn accesses_of_hosts_on_pcie_harm_nothing() {
 fn requests_of_redis_clients_harm_nothing() {
     replay("resp");
 }
+
+#[test]
+fn vfio_user_messages_harm_nothing() {
+    replay("vfio_user");
+}
