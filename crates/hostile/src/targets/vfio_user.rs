@@ -30,7 +30,7 @@ pub fn vfio_user(bytes: &[u8]) {
         let command = if command == 0 { input.half() } else { command };
         let flags = input.pick(&[0, 0, 0, NO_REPLY, 1, 0x20, 0xffff_ffff]);
         let payload = payload(&mut input, command);
-        let fds = files.pick(&mut input);
+        let fds = files.pick(&mut input, command);
         exchange(&mut session, command, flags, &payload, fds);
         if input.one_in(16) {
             files.resize_unsealed(input.number());
@@ -143,9 +143,12 @@ fn payload(input: &mut Input<'_>, command: u16) -> Vec<u8> {
             add(&400_u32.to_ne_bytes());
             add(&input.pick(&[0x24_u32, 0x21, 0x22, 0x0c, 0x11]).to_ne_bytes());
             add(&input.pick(&[2_u32, 3, 4, 0, 9]).to_ne_bytes());
-            add(&input.number().to_ne_bytes());
-            add(&input.number().to_ne_bytes());
-            add(&input.bytes(16));
+            let any = input.number();
+            add(&input.pick(&[0_u32, 1, any]).to_ne_bytes());
+            add(&input.pick(&[1_u32, 2, 9, 0, any]).to_ne_bytes());
+            if input.one_in(3) {
+                add(&input.bytes(16));
+            }
         }
         REGION_READ => add_access(input, &mut payload, None),
         REGION_WRITE => {
@@ -231,8 +234,13 @@ impl Files {
         Self { sealed, unsealed, event }
     }
 
-    fn pick(&self, input: &mut Input<'_>) -> PassedFds {
-        let count = input.pick(&[1, 0, 1, 2, 9, 16, 17]);
+    /// Returns descriptors that `command` may come with, or others.
+    fn pick(&self, input: &mut Input<'_>, command: u16) -> PassedFds {
+        let count = match command {
+            DMA_MAP => input.pick(&[1, 1, 1, 1, 0, 2]),
+            SET_IRQS => input.pick(&[1, 2, 9, 0, 16, 17]),
+            _ => u8::from(input.one_in(16)),
+        };
         let file = input.pick(&[&self.sealed, &self.unsealed, &self.event]);
         (0..count).map(|_| file.try_clone().expect("descriptors are left")).collect()
     }
