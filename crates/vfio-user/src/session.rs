@@ -222,7 +222,7 @@ impl Session {
 }
 
 impl Drop for Session {
-    /// The function may keep its handles, which reach nothing from now on.
+    /// The function may keep its handles. They reach nothing after this.
     fn drop(&mut self) {
         self.function.close();
         self.memory.clear();

@@ -94,9 +94,10 @@ mod tests {
     #[test]
     fn other_version_data_is_refused() {
         let deep = [&b"["[..].repeat(100_000), &b"\0"[..]].concat();
-        let all: [&[u8]; 8] = [
+        let all: [&[u8]; 9] = [
             b"\0",
             b"{}",
+            b"{} ",
             b"{}\0\0",
             b"{\0",
             b"[]\0\xff",

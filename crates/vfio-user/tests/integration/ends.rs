@@ -49,23 +49,6 @@ fn the_server_ends_a_session() {
 }
 
 #[test]
-fn the_server_ends_a_session_whose_client_sends_without_pause() {
-    let (server, mut client) = RawClient::start();
-    let write = [&payload!(0_u64, 0_u32, 4_u32)[..], b"abcd"].concat();
-    let many = message(1, REGION_WRITE, 0x10, &write).repeat(2_000);
-    let sender =
-        std::thread::spawn(
-            move || {
-                while std::io::Write::write_all(&mut client.socket, &many).is_ok() {}
-            },
-        );
-    std::thread::sleep(std::time::Duration::from_millis(100));
-    server.stop();
-    assert_eq!(server.ended().reason, Reason::ShutDown);
-    sender.join().unwrap();
-}
-
-#[test]
 fn a_session_ends_with_one_sentence() {
     let sentence = |reason| Ended { reason, unshared: None }.to_string();
     assert_eq!(sentence(Reason::ClientLeft), "the client disconnected");

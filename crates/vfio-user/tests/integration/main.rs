@@ -4,6 +4,7 @@
 
 mod device;
 mod ends;
+mod flood;
 mod independent_client;
 mod interrupts;
 mod malformed;

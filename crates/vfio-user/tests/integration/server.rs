@@ -23,11 +23,9 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 impl Server {
     /// Serves one end of a pair of sockets, and returns the other.
     pub(crate) fn start() -> (Self, Blocking) {
-        let (near, far) =
-            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
-                .unwrap();
+        let (near, client) = pair();
         let server = Self::run(move || async move { UnixStream::new(near).unwrap() });
-        (server, client(far))
+        (server, client)
     }
 
     /// Serves the first client that connects to `path`.
@@ -73,9 +71,12 @@ impl Server {
     }
 }
 
-fn client(socket: OwnedFd) -> Blocking {
-    let socket = Blocking::from(socket);
-    socket.set_read_timeout(Some(TIMEOUT)).unwrap();
-    socket.set_write_timeout(Some(TIMEOUT)).unwrap();
-    socket
+/// Returns both ends of a connection: the server's and the client's.
+pub(crate) fn pair() -> (OwnedFd, Blocking) {
+    let flags = SocketFlags::CLOEXEC;
+    let (near, far) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
+    let client = Blocking::from(far);
+    client.set_read_timeout(Some(TIMEOUT)).unwrap();
+    client.set_write_timeout(Some(TIMEOUT)).unwrap();
+    (near, client)
 }
