@@ -18,6 +18,7 @@ mod config;
 mod connections;
 mod dealer;
 mod device_census;
+mod device_listeners;
 mod device_set;
 mod disk_watch;
 mod drive;
@@ -27,9 +28,11 @@ mod http;
 mod identity;
 mod inquirer;
 mod metrics;
+mod no_function;
 mod pace;
 mod placed_connections;
 mod places;
+mod polled_function;
 mod process;
 mod reactor_counters;
 mod reactors;
@@ -40,11 +43,13 @@ mod router;
 mod served;
 mod served_resp;
 mod served_state;
+mod served_vfio;
 mod setup;
 mod status;
 mod status_builder;
 mod status_service;
 mod stopper;
+mod vfio;
 
 pub use self::address::{HTTP_PORT, parse_address, parse_http_address};
 pub use self::balance::{
@@ -60,6 +65,7 @@ pub use self::resp_limits::{CLIENT_LIMITS, resp_clients, resp_output, resp_query
 pub use self::served::{NotServed, Pace, Served};
 pub use self::served_resp::{ServedResp, ServedTls};
 pub use self::served_state::Began;
+pub use self::served_vfio::vfio_user_path;
 pub use self::setup::{ServedDevice, ServedSubsystem, ServerConfig};
 pub use self::status::{
     AssociationStatus, CacheStatus, ClientStatus, DeviceStatus, LongPollStatus, NamespaceStatus,

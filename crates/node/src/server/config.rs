@@ -38,7 +38,8 @@ const TOP: Schema = Schema {
 /// A checked configuration of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Addresses where NVMe/TCP hosts connect; none if the server has Redis clients only.
+    /// Addresses where NVMe/TCP hosts connect; none if the server has other clients
+    /// only.
     pub nvme_tcp: Vec<SocketAddr>,
     /// Address of the HTTP status service.
     pub http: Option<SocketAddr>,
@@ -81,11 +82,14 @@ impl Config {
             None if devices.iter().any(|device| device.resp.is_some()) => Vec::new(),
             _ => top.elements(&subsystem::SCHEMA)?,
         };
-        if let Some(section) = of_subsystems.first().filter(|_| nvme_tcp.is_empty()) {
-            let problem = "no host can connect to a [[subsystem]]: [server] has no nvme_tcp";
+        let lacks_hosts = |section: &&Section<'_>| section.optional("vfio_user").is_none();
+        let mut lacking = of_subsystems.iter().filter(|_| nvme_tcp.is_empty());
+        if let Some(section) = lacking.find(lacks_hosts) {
+            let problem = "no host can connect to this [[subsystem]]: give it vfio_user, or \
+                           [server] nvme_tcp";
             return Err(section.wrong(problem.to_owned()));
         }
-        let subsystems = subsystem::read_all(of_subsystems, &devices)?;
+        let subsystems = subsystem::read_all(of_subsystems, &devices, folder)?;
         let balance = match top.optional(balance::SCHEMA.name) {
             None => None,
             Some(field) => {
@@ -143,7 +147,7 @@ impl Config {
             return Some("a [[device]]");
         }
         let are_same = self.served_subsystems().eq(new.served_subsystems());
-        (!are_same).then_some("the nqn, device or serial of a [[subsystem]]")
+        (!are_same).then_some("the nqn, device, serial or vfio_user of a [[subsystem]]")
     }
 
     /// Returns the configuration to start a server with.

@@ -18,7 +18,7 @@ use std::rc::Rc;
 const POOL_BYTES: usize = 16 << 20;
 
 /// Pause before the next accept after the machine had no resources for a connection.
-const PAUSE: Nanos = Nanos::from_millis(10);
+pub(super) const PAUSE: Nanos = Nanos::from_millis(10);
 
 /// An accepted connection.
 pub(super) struct Arrival {
@@ -47,10 +47,11 @@ impl Arrival {
 }
 
 /// A connection at an instant.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct ConnectionCensus {
     pub(super) number: u64,
-    pub(super) host: SocketAddr,
+    /// The host's address, or the path of the socket that a virtual machine uses.
+    pub(super) host: String,
     /// Bytes in flight that count for its budget.
     pub(super) memory_bytes: u64,
 }
@@ -137,7 +138,7 @@ impl Connections {
         let open = self.0.open.borrow();
         let each = open.iter().map(|(&number, open)| ConnectionCensus {
             number,
-            host: open.host,
+            host: open.host.to_string(),
             memory_bytes: open.budget.in_flight(),
         });
         each.collect()

@@ -1,6 +1,7 @@
-use super::connections::{ConnectionInfo, transport_address};
+use super::connections::{ConnectionCensus, ConnectionInfo, transport_address};
 use super::dealer::Dealer;
 use super::device_census::DeviceCensus;
+use super::device_listeners::DeviceListeners;
 use super::drive::Drive;
 use super::error::ServerError;
 use super::placed_connections::DealtReactors;
@@ -9,11 +10,13 @@ use super::resp::{RespArrival, RespClients, RespDoor, RespListeners};
 use super::served::Served;
 use super::served_state::{Began, ServedState};
 use super::setup::{ServedDevice, ServedSubsystem, ServerConfig};
+use super::vfio::{VfioListener, VfioSocket};
 use crate::DiskOptions;
 use clock::Users;
 use controller::{Entrance, Rules, Subsystem, SubsystemConfig, Subsystems};
 use engine::WorkPool;
 use reactor::{Outbox, Reactor, SendEnd};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -36,6 +39,8 @@ pub(super) struct DeviceSetPlan {
     pub(super) resp_deals: Vec<SendEnd<RespArrival>>,
     /// These and this reactor, if the server is balanced.
     pub(super) resp_reactors: Option<DealtReactors>,
+    /// The sockets for virtual machines of these devices.
+    vfio_user: Vec<VfioListener>,
     /// The number of the reactor.
     reactor: u32,
     /// The subsystems of these devices, with none before the devices are open.
@@ -62,13 +67,14 @@ pub(super) struct DeviceSet {
     resp: Vec<RespDoor>,
     /// The Redis clients of this reactor.
     pub(super) clients: Rc<RespClients>,
+    vfio_user: Vec<Rc<VfioSocket>>,
 }
 
 /// Distributes the devices of `config` over `count` reactors in turn, each with its subsystems.
 pub(super) fn deal(
     config: ServerConfig,
     count: usize,
-    resp: Vec<RespListeners>,
+    DeviceListeners { resp, vfio_user }: DeviceListeners,
     pool: &Arc<WorkPool>,
     tell: &Sender<String>,
 ) -> Vec<DeviceSetPlan> {
@@ -87,6 +93,7 @@ pub(super) fn deal(
                 resp: Vec::new(),
                 resp_deals: Vec::new(),
                 resp_reactors: None,
+                vfio_user: Vec::new(),
                 reactor: u32::try_from(device_set).expect("a few"),
                 subsystems: Subsystems::new(),
                 here,
@@ -104,6 +111,9 @@ pub(super) fn deal(
     for gate in resp {
         plans[gate.device % count].resp.push(gate);
     }
+    for listener in vfio_user {
+        plans[listener.device % count].vfio_user.push(listener);
+    }
     plans
 }
 
@@ -119,6 +129,7 @@ pub(super) struct DeviceSetBuilder {
     resp: Vec<RespListeners>,
     resp_deals: Vec<SendEnd<RespArrival>>,
     resp_reactors: Option<DealtReactors>,
+    vfio_user: Vec<VfioListener>,
     reactor: u32,
     subsystems: Arc<Subsystems>,
     here: Vec<ServedSubsystem>,
@@ -144,7 +155,16 @@ impl DeviceSetBuilder {
     ) -> Result<(Self, StateFiles), ServerError> {
         let DeviceSetPlan { pool, devices, resp, resp_deals, reactor: number, subsystems, .. } =
             plan;
-        let DeviceSetPlan { here, elsewhere, rules, tell, has_warned, resp_reactors, .. } = plan;
+        let DeviceSetPlan {
+            here,
+            elsewhere,
+            rules,
+            tell,
+            has_warned,
+            resp_reactors,
+            vfio_user,
+            ..
+        } = plan;
         let (mut rooms, mut places) = (Vec::new(), Vec::new());
         let (mut state_files, mut began) = (StateFiles::default(), Vec::new());
         for (place, ServedDevice { served, seed, state, .. }) in devices {
@@ -178,6 +198,7 @@ impl DeviceSetBuilder {
             resp,
             resp_deals,
             resp_reactors,
+            vfio_user,
             reactor: number,
             subsystems,
             here,
@@ -219,9 +240,10 @@ impl DeviceSetBuilder {
             subsystems.add_elsewhere(nqn);
         }
         subsystems.set_rules(rules);
+        let warn = tell.clone();
         subsystems.on_unnamed_host(move || {
             if !has_warned.swap(true, Ordering::Relaxed) {
-                drop(tell.send(UNNAMED_HOST.to_owned()));
+                drop(warn.send(UNNAMED_HOST.to_owned()));
             }
         });
         let (mut doors, clients) = (Vec::new(), Rc::new(RespClients::default()));
@@ -235,7 +257,16 @@ impl DeviceSetBuilder {
             let deal = if drive.is_shared() { &to_all } else { &to_here };
             doors.push(gate.open(store.clone(), deal.clone()).await?);
         }
-        Ok(DeviceSet { drives, places, reactor, subsystems, began, resp: doors, clients })
+        let open = |listener: VfioListener| {
+            let users = Users::default();
+            // Discovery never reports it: a virtual machine has the subsystem's controller already.
+            let address = transport_address((Ipv4Addr::LOCALHOST, 0).into());
+            let entrance = Entrance::new(subsystems.clone(), address);
+            listener.open(entrance.in_reactor(reactor, users.clone()), users, tell.clone())
+        };
+        let vfio_user = self.vfio_user.into_iter().map(open).collect();
+        let resp = doors;
+        Ok(DeviceSet { drives, places, reactor, subsystems, began, resp, clients, vfio_user })
     }
 }
 
@@ -293,8 +324,21 @@ impl DeviceSet {
         entrance.in_reactor(self.reactor, users)
     }
 
+    /// Returns the connections of virtual machines.
+    pub(super) fn virtual_machines(&self) -> Vec<ConnectionCensus> {
+        self.vfio_user.iter().filter_map(|socket| socket.census()).collect()
+    }
+
+    /// Returns the number of connections of virtual machines so far.
+    pub(super) fn virtual_machine_count(&self) -> u64 {
+        self.vfio_user.iter().map(|socket| socket.count()).sum()
+    }
+
     /// Closes the devices, also after one fails: see [`Drive::close`].
     pub(super) async fn close(&self) -> Result<(), ServerError> {
+        for socket in &self.vfio_user {
+            socket.close().await;
+        }
         self.resp.iter().for_each(RespDoor::end);
         self.clients.end().await;
         for door in &self.resp {

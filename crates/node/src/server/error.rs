@@ -22,6 +22,14 @@ pub enum ServerError {
         /// The system's error.
         error: io::Error,
     },
+    /// The server cannot bind a vfio-user socket.
+    #[error("{}: {}", path.display(), why_not_bound(error))]
+    VfioUser {
+        /// The path of the socket.
+        path: PathBuf,
+        /// The system's error.
+        error: io::Error,
+    },
     /// The machine lacks a resource that a reactor needs.
     #[error("the event loop (io_uring) cannot start: {0}")]
     Reactor(#[from] RingError),
@@ -88,6 +96,19 @@ fn made_by_format(error: &disk::OpenError) -> &'static str {
             "; make it with kvasir format"
         }
         _ => "",
+    }
+}
+
+/// Returns why a socket cannot be bound, and the advice for it.
+fn why_not_bound(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::AddrInUse => {
+            "another process serves this socket: stop it, or use another path".to_owned()
+        }
+        ErrorKind::NotFound => {
+            "cannot listen at this socket: its folder does not exist: create it".to_owned()
+        }
+        _ => format!("cannot listen at this socket: {error}"),
     }
 }
 

@@ -53,8 +53,9 @@ pub(super) fn answer(
                 census.devices = device_set.census();
                 census.associations = device_set.subsystems.census();
                 census.work = device_set.subsystems.work_by_reactor();
+                census.connections = device_set.virtual_machines();
             }
-            census.connections = connections.census();
+            census.connections.extend(connections.census());
             census.moved = connections.moved();
             census.redis_clients = redis.count();
             census.lock_waits = clock::lock_waits();

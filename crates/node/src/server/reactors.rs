@@ -4,13 +4,14 @@ use super::balance::{self, BalanceConfig, Diverter, DiverterLinks, Shared};
 use super::bridge::{FarQueues, FromDevice, MESSAGES, PeerDevices, ToDevice};
 use super::connections::{Arrival, Connections, accept_all};
 use super::dealer::Dealer;
+use super::device_listeners::DeviceListeners;
 use super::device_set::{DeviceSet, DeviceSetBuilder, DeviceSetPlan, deal};
 use super::error::ServerError;
 use super::placed_connections::{DealtReactors, PlacedConnections};
 use super::places::ConnectionLimit;
 use super::reactor_counters::{Question, Questions, answer};
 use super::report::ReactorReport;
-use super::resp::{RespAddrs, RespArrival, RespClients, RespListeners};
+use super::resp::{RespAddrs, RespArrival, RespClients};
 use super::router::{Home, Homes, Router};
 use super::served::Served;
 use super::served_state::Began;
@@ -137,8 +138,8 @@ pub(super) fn device_reactors(reactors: usize, devices: usize) -> usize {
 /// Starts a thread for each reactor; each reports once when it is ready.
 pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<ServerHandles, ServerError> {
     let Plan { config, remotes, places, tell } = plan;
-    let resp_gates = RespListeners::bind_all(&config.devices, &places)?;
-    let resp = resp_gates.iter().map(RespListeners::sign).collect::<Result<_, _>>()?;
+    let device_listeners = DeviceListeners::bind(&config, &places)?;
+    let resp = device_listeners.resp_addresses()?;
     let listeners = Listeners::bind(&config.nvme_tcp, places)?;
     let device_count = device_reactors(remotes.len(), config.devices.len());
     let shares = remotes.len() > 1 && has_shared(&config);
@@ -149,7 +150,7 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<ServerHandles, 
     let mut slot = || slots.next().expect("there is one for each remote");
     let pool = Arc::new(WorkPool::default());
     let (homes, balance) = (homes(&config, device_count, shares), config.balance);
-    let plans = deal(config, device_count, resp_gates, &pool, &tell);
+    let plans = deal(config, device_count, device_listeners, &pool, &tell);
     let stopper = Stopper(remotes.clone());
     let mut spawner = Spawner { threads: Vec::new(), ready: ready.clone(), stopper, shares };
     let (devices, connections) = remotes.split_at(device_count);
@@ -433,6 +434,7 @@ where
     // Also after a failure: otherwise the file stays marked as in use.
     let saved = state_files.save(&mut reactor, &device_set);
     ran.map(|(report, lateness)| ReactorReport {
+        connections: report.connections + device_set.virtual_machine_count(),
         redis: device_set.redis(),
         // Timers of a disk, such as those of its scrubber, emulate no latency.
         lateness: device_set.is_emulated().then_some(lateness),

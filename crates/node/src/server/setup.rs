@@ -30,7 +30,12 @@ pub struct ServerConfig {
 impl ServerConfig {
     /// Returns a server of one device for any host, with the default rules.
     pub fn of_one(served: Served, nqn: &str, address: SocketAddr, reactors: NonZero<u16>) -> Self {
-        let subsystem = ServedSubsystem { nqn: nqn.to_owned(), serial: "1".to_owned(), device: 0 };
+        let subsystem = ServedSubsystem {
+            nqn: nqn.to_owned(),
+            serial: "1".to_owned(),
+            device: 0,
+            vfio_user: Vec::new(),
+        };
         Self {
             nvme_tcp: vec![address],
             http: None,
@@ -74,4 +79,6 @@ pub struct ServedSubsystem {
     pub serial: String,
     /// The index of its device in the list.
     pub device: usize,
+    /// Absolute paths of its vfio-user sockets, each for one virtual machine at a time.
+    pub vfio_user: Vec<PathBuf>,
 }

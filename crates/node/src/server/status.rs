@@ -216,7 +216,8 @@ pub struct AssociationStatus {
     pub controller: u16,
     /// The NQN that the host sent.
     pub host: String,
-    /// The host's address on its admin queue; absent if that connection has just closed.
+    /// The host's address on its admin queue, or the path of a virtual machine's socket; absent if
+    /// that connection has just closed.
     pub address: Option<String>,
     /// Time since it connected.
     pub connected_ns: u64,

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// Builds the status from a server's facts and its reactors' censuses.
 pub(super) fn status_of(facts: &Facts, uptime: Nanos, censuses: &[ReactorCounters]) -> Status {
     let connections = censuses.iter().flat_map(|census| &census.connections);
-    let connections: BTreeMap<u64, _> = connections.map(|it| (it.number, *it)).collect();
+    let connections: BTreeMap<u64, _> = connections.map(|it| (it.number, it)).collect();
     let mut devices: Vec<_> = censuses.iter().flat_map(|census| &census.devices).collect();
     devices.sort_by_key(|device| device.place);
     let associations = censuses.iter().flat_map(|census| {
@@ -54,7 +54,14 @@ fn in_flight(censuses: &[ReactorCounters]) -> BTreeMap<u64, u64> {
     let queues = associations.flat_map(|association| &association.queues);
     // Event requests wait on the admin queue until an event happens.
     let queues = queues.filter(|queue| queue.id > 0);
-    queues.filter_map(|queue| Some((queue.connection?, queue.in_flight as u64))).collect()
+    let mut sums = BTreeMap::new();
+    for queue in queues {
+        // All queues of a virtual machine are of one connection.
+        if let Some(connection) = queue.connection {
+            *sums.entry(connection).or_default() += queue.in_flight as u64;
+        }
+    }
+    sums
 }
 
 /// What a reactor did for its own and other reactors' devices.
@@ -130,7 +137,7 @@ fn ratio(all: u64, of: u64) -> Option<f64> {
 fn association_status(
     association: &AssociationCensus,
     now: Nanos,
-    connections: &BTreeMap<u64, ConnectionCensus>,
+    connections: &BTreeMap<u64, &ConnectionCensus>,
 ) -> AssociationStatus {
     let connection = |number: Option<u64>| connections.get(&number?);
     let of_queues = association.queues.iter();
@@ -146,7 +153,7 @@ fn association_status(
         subsystem: association.subsystem.clone(),
         controller: association.controller,
         host: association.host.clone(),
-        address: address.map(|admin| admin.host.to_string()),
+        address: address.map(|admin| admin.host.clone()),
         connected_ns: now.0.saturating_sub(association.since.0),
         work: association.work.into(),
         memory_bytes: of_queues.map(|connection| connection.memory_bytes).sum(),
@@ -253,11 +260,15 @@ mod tests {
         };
         let first = association(vec![queue(0, 4, Some(10)), queue(1, 3, Some(11))]);
         let second = association(vec![queue(1, 5, Some(12)), queue(2, 1, None)]);
+        let of_virtual_machine =
+            [queue(0, 1, Some(13)), queue(1, 2, Some(13)), queue(2, 4, Some(13))];
+        let third = association(of_virtual_machine.to_vec());
         let of = |association| ReactorCounters {
             associations: vec![association],
             ..ReactorCounters::default()
         };
-        assert_eq!(in_flight(&[of(first), of(second)]), BTreeMap::from([(11, 3), (12, 5)]));
+        let expected = BTreeMap::from([(11, 3), (12, 5), (13, 6)]);
+        assert_eq!(in_flight(&[of(first), of(second), of(third)]), expected);
     }
 
     #[test]

@@ -5,14 +5,15 @@ use crate::profile::quote::listed;
 use crate::profile::schema::Schema;
 use crate::profile::section::Section;
 use crate::server::identity::is_serial;
-use crate::server::{ServedSubsystem, check_nqn, default_nqn, default_serial};
+use crate::server::{ServedSubsystem, check_nqn, default_nqn, default_serial, vfio_user_path};
 use spec::is_qualified_name;
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 pub(super) const SCHEMA: Schema = Schema {
     name: "subsystem",
     title: "[[subsystem]]",
-    keys: &["nqn", "device", "serial", "hosts"],
+    keys: &["nqn", "device", "serial", "hosts", "vfio_user"],
 };
 
 /// A subsystem of a server.
@@ -27,10 +28,16 @@ pub struct SubsystemConfig {
 pub(super) fn read_all(
     sections: Vec<Section<'_>>,
     devices: &[DeviceConfig],
+    folder: &Path,
 ) -> Result<Vec<SubsystemConfig>, ProfileError> {
     let mut subsystems: Vec<SubsystemConfig> = Vec::new();
+    let mut sockets = Vec::new();
     for section in sections {
-        let subsystem = read(section, devices)?;
+        let mut subsystem = read(section, devices)?;
+        if let Some(field) = section.optional("vfio_user") {
+            subsystem.served.vfio_user = read_sockets(field, folder, &sockets)?;
+            sockets.extend_from_slice(&subsystem.served.vfio_user);
+        }
         let ServedSubsystem { nqn, serial, .. } = &subsystem.served;
         let mut others = subsystems.iter().map(|other| &other.served);
         if others.clone().any(|other| other.nqn == *nqn) {
@@ -73,7 +80,26 @@ fn read(section: Section<'_>, devices: &[DeviceConfig]) -> Result<SubsystemConfi
         }
     };
     let hosts = section.optional("hosts").map(read_hosts).transpose()?;
-    Ok(SubsystemConfig { served: ServedSubsystem { nqn, serial, device: at }, hosts })
+    let served = ServedSubsystem { nqn, serial, device: at, vfio_user: Vec::new() };
+    Ok(SubsystemConfig { served, hosts })
+}
+
+/// Reads a list of the paths of vfio-user sockets, each of which differs from those in `taken`.
+fn read_sockets(
+    field: Field<'_>,
+    folder: &Path,
+    taken: &[PathBuf],
+) -> Result<Vec<PathBuf>, ProfileError> {
+    let mut sockets = Vec::new();
+    for element in field.elements() {
+        let path = folder.join(element.line_of_text()?);
+        let path = vfio_user_path(&path, taken.iter().chain(&sockets));
+        sockets.push(path.map_err(|problem| element.wrong(problem))?);
+    }
+    if sockets.is_empty() {
+        return Err(field.must_be("a list of paths, as [\"/run/kvasir/vm1.sock\"]"));
+    }
+    Ok(sockets)
 }
 
 /// Reads a list of NQNs, which may be empty.

@@ -141,7 +141,7 @@ fn an_unknown_key_is_named_with_the_one_that_was_meant() {
             "hosts",
             "allowed",
             "line 28: unknown key \"allowed\" in [[subsystem]]; known there are \"nqn\", \
-             \"device\", \"serial\" and \"hosts\"",
+             \"device\", \"serial\", \"hosts\" and \"vfio_user\"",
         ),
         ("port", "prot", "line 38: unknown key \"prot\" in [[referral]]; did you mean \"port\"?"),
     ]);
@@ -154,7 +154,8 @@ fn what_is_missing_is_named() {
         (
             "nvme_tcp = [\"127.0.0.1:4420\", \"[::1]:4420\"]",
             "",
-            "line 24: no host can connect to a [[subsystem]]: [server] has no nvme_tcp",
+            "line 24: no host can connect to this [[subsystem]]: give it vfio_user, or [server] \
+             nvme_tcp",
         ),
         ("name = \"fast\"\n", "", "line 14: the key \"name\" is missing in [[device]]"),
         ("device = \"mem:1GiB\"\n", "", "line 14: the key \"device\" is missing in [[device]]"),
@@ -461,6 +462,9 @@ fn paths_begin_in_the_folder_of_the_file() {
     assert!(missing.ends_with("t.toml cannot be read: No such file or directory (os error 2)"));
 }
 
+/// What of a subsystem needs a restart.
+const OF_SUBSYSTEM: &str = "the nqn, device, serial or vfio_user of a [[subsystem]]";
+
 #[test]
 fn what_a_running_server_can_change_is_hosts_limits_and_referrals() {
     let old = parse(FULL).unwrap();
@@ -471,8 +475,9 @@ fn what_a_running_server_can_change_is_hosts_limits_and_referrals() {
         ("1GiB", "2GiB", Some("a [[device]]")),
         ("seed = 7", "seed = 8", Some("a [[device]]")),
         ("slow.state", "other.state", Some("a [[device]]")),
-        ("example:fast", "example:new", Some("the nqn, device or serial of a [[subsystem]]")),
-        ("KV-1", "KV-2", Some("the nqn, device or serial of a [[subsystem]]")),
+        ("example:fast", "example:new", Some(OF_SUBSYSTEM)),
+        ("KV-1", "KV-2", Some(OF_SUBSYSTEM)),
+        ("serial", "vfio_user = [\"vm.sock\"]\nserial", Some(OF_SUBSYSTEM)),
         ("host-a", "host-b", None),
         ("hosts = [\"nqn.2026-11.com.example:host-a\"]", "", None),
         ("connections = 100", "connections = 101", None),
@@ -486,6 +491,54 @@ fn what_a_running_server_can_change_is_hosts_limits_and_referrals() {
         assert_eq!(old.difference(&new), difference, "{from} -> {to}");
         assert!(difference.is_some() || old != new);
     }
+}
+
+#[test]
+fn sockets_of_virtual_machines_are_of_a_subsystem() {
+    let folder = tempfile::tempdir().unwrap();
+    let sockets = "serial = \"KV-1\"\nvfio_user = [\"vm1.sock\", \"/run/vm2.sock\"]";
+    let text = FULL.replace("serial = \"KV-1\"", sockets);
+    let config = Config::parse("s.toml", &text, folder.path()).unwrap();
+    let expected = [folder.path().join("vm1.sock"), "/run/vm2.sock".into()];
+    assert_eq!(config.subsystems[0].served.vfio_user, expected);
+    assert_eq!(config.server().subsystems[0].vfio_user, expected);
+    assert!(config.subsystems[1].served.vfio_user.is_empty());
+    // It needs no other listener.
+    let alone = "device = [{ name = \"a\", device = \"ideal\" }]\n\
+                 subsystem = [{ device = \"a\", vfio_user = [\"/run/vm1.sock\"] }]\nserver = {}\n";
+    assert!(parse(alone).unwrap().nvme_tcp.is_empty());
+}
+
+#[test]
+fn a_socket_that_cannot_be_is_named() {
+    let given = |value: &str| format!("serial = \"KV-1\"\nvfio_user = {value}");
+    let long = format!("/run/{}", "v".repeat(103));
+    let sentence = format!(
+        "line 28: {long}: the path of a socket has at most 107 bytes, and this one has 108: use a \
+         shorter path, for example in /run"
+    );
+    let twice = "/run/a: this socket is given twice: each needs a path of its own";
+    let in_two = format!(
+        "device = \"slow\"\nvfio_user = [\"/run/a\"]\n\n\
+                          [[subsystem]]\ndevice = \"slow\"\nnqn = \"nqn.2026-11.com.example:b\"\n\
+                          serial = \"B\"\nvfio_user = [\"/run/a\"]"
+    );
+    let list = "but must be a list of paths, as [\"/run/kvasir/vm1.sock\"]";
+    check(&[
+        ("serial = \"KV-1\"", &given(&format!("[{long:?}]")), &sentence),
+        ("serial = \"KV-1\"", &given("[\"/run/a\", \"/run/a\"]"), &format!("line 28: {twice}")),
+        ("device = \"slow\"", &in_two, &format!("line 38: {twice}")),
+        (
+            "serial = \"KV-1\"",
+            &given("\"/run/a\""),
+            &format!("line 28: vfio_user in [[subsystem]] is \"/run/a\", {list}"),
+        ),
+        (
+            "serial = \"KV-1\"",
+            &given("[]"),
+            &format!("line 28: vfio_user in [[subsystem]] is an array, {list}"),
+        ),
+    ]);
 }
 
 #[test]

@@ -36,6 +36,7 @@ impl Scene {
             nqn: nqn.to_owned(),
             serial: device_serial(nqn),
             device,
+            vfio_user: Vec::new(),
         };
         let config = ServerConfig {
             nvme_tcp: vec![([127, 0, 0, 1], 0).into()],
