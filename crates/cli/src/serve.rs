@@ -1,4 +1,4 @@
-//! `kvasir serve`: serves devices to NVMe hosts and Redis clients.
+//! `kvasir serve`: serves devices to NVMe hosts, virtual machines and Redis clients.
 //!
 //! 1. The command line or a file says what to serve: [`config`] parses both into the same form.
 //! 2. `node::server` serves it on its own threads. Another thread waits for [`signals`], which
@@ -8,6 +8,7 @@
 mod balance;
 mod config;
 mod files;
+mod qemu;
 mod reach;
 mod report;
 mod signals;
@@ -63,6 +64,7 @@ fn failure(error: ServerError) -> Failure {
     match error {
         ServerError::Name(_)
         | ServerError::Listen { .. }
+        | ServerError::VfioUser { .. }
         | ServerError::NoState
         | ServerError::NoPairs
         | ServerError::NoDisk(_)

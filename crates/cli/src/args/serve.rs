@@ -6,9 +6,10 @@ use std::path::PathBuf;
 
 const SERVE_HELP: &str = "\
 When the server is ready, it prints the URIs for NVMe/TCP hosts and Redis
-clients, one URI a line. SIGTERM or Ctrl-C stops the server. A drive keeps its
-data when the server stops. An emulated device keeps its data if --state names a
-file. All other devices lose their data.
+clients, and the QEMU options for virtual machines, each in a line of its own.
+SIGTERM or Ctrl-C stops the server. A drive keeps its data when the server
+stops. An emulated device keeps its data if --state names a file. All other
+devices lose their data.
 
 Devices:
   PROFILE    Emulated device: a name that kvasir device list prints
@@ -57,6 +58,7 @@ Examples:
   kvasir serve --device moke --nvme-tcp :4420 --state moke.state
   kvasir serve --device mem:1GiB --nvme-tcp :4420 --http
   kvasir serve --device ./drive.kv --nvme-tcp :4420 --durability everysec
+  kvasir serve --device moke --vfio-user /run/kvasir/vm1.sock
   kvasir serve --device ./drive.kv --resp :6379
   kvasir serve --device ./drive.kv --resp 0.0.0.0:6379 --resp-users users.acl
   kvasir serve --device ./drive.kv --resp-tls 0.0.0.0:6380 \\
@@ -66,12 +68,13 @@ Examples:
 
 const SERVE_USAGE: &str = "\
 kvasir serve --device DEVICE --nvme-tcp|--resp|--resp-tls ADDR [OPTIONS]
+       kvasir serve --device DEVICE --vfio-user SOCK [OPTIONS]
        kvasir serve --config FILE [--check] [--json]";
 
 /// Options that open a listener.
-const FRONT_ENDS: [&str; 4] = ["nvme_tcp", "resp", "resp_tls", "config"];
+const FRONT_ENDS: [&str; 5] = ["nvme_tcp", "vfio_user", "resp", "resp_tls", "config"];
 
-/// Serve devices to NVMe/TCP hosts and Redis clients
+/// Serve devices to NVMe hosts, QEMU VMs and Redis clients
 #[derive(Debug, clap::Args)]
 #[command(after_help = SERVE_HELP, override_usage = SERVE_USAGE)]
 #[command(group = ArgGroup::new("redis").args(["resp", "resp_tls"]).multiple(true))]
@@ -83,6 +86,9 @@ pub(crate) struct ServeArgs {
     /// Listen for NVMe/TCP hosts on this address
     #[arg(long, value_name = "ADDR")]
     pub(crate) nvme_tcp: Option<String>,
+    /// Unix socket to attach the device to a QEMU VM; repeatable
+    #[arg(long, value_name = "SOCK")]
+    pub(crate) vfio_user: Vec<PathBuf>,
     /// Listen for Redis clients on this address
     #[arg(long, value_name = "ADDR")]
     pub(crate) resp: Option<String>,
@@ -151,15 +157,15 @@ pub(crate) struct ServeArgs {
         long,
         value_name = "FILE",
         conflicts_with_all = [
-            "device", "nvme_tcp", "redis", "resp_users", "resp_tls_cert", "resp_tls_key",
-            "resp_tls_clients", "resp_clients", "resp_query", "resp_output", "resp_timeout",
-            "http", "clock", "cores", "balance", "nqn", "seed", "state", "durability", "checkpoint",
-            "scrub", "cache"
+            "device", "nvme_tcp", "vfio_user", "redis", "resp_users", "resp_tls_cert",
+            "resp_tls_key", "resp_tls_clients", "resp_clients", "resp_query", "resp_output",
+            "resp_timeout", "http", "clock", "cores", "balance", "nqn", "seed", "state",
+            "durability", "checkpoint", "scrub", "cache"
         ]
     )]
     pub(crate) config: Option<PathBuf>,
     /// Check the --config file, print its settings, and exit
-    #[arg(long, requires = "config", conflicts_with_all = ["device", "nvme_tcp"])]
+    #[arg(long, requires = "config", conflicts_with_all = ["device", "nvme_tcp", "vfio_user"])]
     pub(crate) check: bool,
     /// Print JSON: one line when ready, one line when stopped
     #[arg(long)]

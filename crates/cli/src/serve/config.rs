@@ -7,7 +7,7 @@ use node::DiskOptions;
 use node::server::{
     BalanceConfig, Config, ConnectionLimits, DeviceConfig, Pace, Served, ServedResp,
     ServedSubsystem, SubsystemConfig, check_balance, check_nqn, default_nqn, default_serial,
-    parse_address, parse_http_address,
+    parse_address, parse_http_address, vfio_user_path,
 };
 use std::path::{Path, PathBuf};
 use tls::ServerFiles;
@@ -32,8 +32,12 @@ pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
     let balance = balance(args, &served).map_err(Failure::Refused)?;
     let nqn = args.nqn.clone().unwrap_or_else(|| default_nqn(device, args.seed));
     check_nqn(&nqn).map_err(Failure::refused)?;
-    let served_subsystem =
-        ServedSubsystem { nqn, serial: default_serial(device, args.seed), device: 0 };
+    let served_subsystem = ServedSubsystem {
+        nqn,
+        serial: default_serial(device, args.seed),
+        device: 0,
+        vfio_user: vfio_user(args).map_err(Failure::Refused)?,
+    };
     Ok(Config {
         nvme_tcp: nvme_tcp.into_iter().collect(),
         http,
@@ -53,6 +57,15 @@ pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
         subsystems: vec![SubsystemConfig { served: served_subsystem, hosts: None }],
         referrals: Vec::new(),
     })
+}
+
+/// Returns the sockets for virtual machines.
+fn vfio_user(args: &ServeArgs) -> Result<Vec<PathBuf>, String> {
+    let mut sockets = Vec::new();
+    for path in &args.vfio_user {
+        sockets.push(vfio_user_path(path, &sockets)?);
+    }
+    Ok(sockets)
 }
 
 /// Returns how the load of reactors is balanced.

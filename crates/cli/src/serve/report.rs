@@ -4,6 +4,7 @@ use crate::number::counted;
 use crate::output::say_aside;
 use crate::path::shown;
 use crate::serve::balance::Balance;
+use crate::serve::qemu;
 use crate::serve::reach::reachable;
 use base::human_bytes;
 use controller::TransportAddress;
@@ -102,6 +103,8 @@ struct Subsystem {
     device: String,
     serial: String,
     uris: Vec<String>,
+    /// Sockets for virtual machines.
+    vfio_user: Vec<String>,
     /// None: any host.
     hosts: Option<BTreeSet<String>>,
     #[serde(skip)]
@@ -347,6 +350,7 @@ impl Subsystem {
             device: devices[served.device].name.clone(),
             serial: served.serial.clone(),
             uris: at.iter().map(uri).collect(),
+            vfio_user: served.vfio_user.iter().map(|path| shown(path)).collect(),
             hosts: subsystem.hosts.clone(),
             place: served.device,
         }
@@ -364,6 +368,7 @@ impl Subsystem {
         lines.extend(at.map(|Listener { address, port }| {
             format!("on Linux: nvme connect -t tcp -a {address} -s {port} -n {}", self.nqn)
         }));
+        lines.extend(self.vfio_user.iter().map(|socket| qemu::line(socket)));
         *text += &(lines.join("\n") + "\n");
     }
 }

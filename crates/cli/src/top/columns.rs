@@ -42,8 +42,8 @@ fn fitting<T>(mut columns: Vec<Column<T>>, width: u16) -> Vec<Column<T>> {
 /// Returns the columns of hosts in a table of this width.
 pub(super) fn of_hosts(width: u16) -> Vec<Column<HostSample>> {
     let columns = vec![
-        column("host", HOST_WIDTH, NAME, |it: &HostSample| end(&it.host, HOST_WIDTH)),
-        column("address", 21, 1, |it| in_one_line(it.address.as_deref().unwrap_or_default())),
+        column("host", HOST_WIDTH, NAME, |it: &HostSample| end(host(it), HOST_WIDTH)),
+        column("address", 21, 1, |it| end(it.address.as_deref().unwrap_or_default(), 21)),
         column("subsystem", SUBSYSTEM_WIDTH, 2, |it| end(&it.subsystem, SUBSYSTEM_WIDTH)),
         column("queues", 6, 4, |it| grouped(it.queues)),
         column("in flight", 9, 5, |it| grouped(it.in_flight)),
@@ -53,6 +53,15 @@ pub(super) fn of_hosts(width: u16) -> Vec<Column<HostSample>> {
         column("memory", 10, 3, |it| human_bytes(it.memory_bytes)),
     ];
     fitting(columns, width)
+}
+
+/// Returns the name of a host, or its address if it has none, as a virtual machine.
+fn host(sample: &HostSample) -> &str {
+    if sample.host.is_empty() {
+        sample.address.as_deref().unwrap_or_default()
+    } else {
+        &sample.host
+    }
 }
 
 /// Returns the columns of Redis clients in a table of this width.
@@ -197,6 +206,26 @@ mod tests {
     fn a_long_name_is_its_end() {
         assert_eq!(end("nqn.2026-11.com.example:host", 9), "..le:host");
         assert_eq!((end("host", 4), end("host", 5)), ("host".to_owned(), "host".to_owned()));
+    }
+
+    #[test]
+    fn host_without_a_name_is_its_address() {
+        let cells = |name: &str| {
+            let sample = HostSample {
+                host: name.to_owned(),
+                address: Some("/run/kvasir/vm1.sock".to_owned()),
+                subsystem: String::new(),
+                controller: 1,
+                connected_seconds: 1.0,
+                queues: 3,
+                in_flight: 0,
+                rates: Rates::default(),
+                memory_bytes: 0,
+            };
+            of_hosts(120)[..2].iter().map(|it| (it.text)(&sample)).collect::<Vec<_>>()
+        };
+        assert_eq!(cells("nqn.x:host"), ["nqn.x:host", "/run/kvasir/vm1.sock"]);
+        assert_eq!(cells(""), ["/run/kvasir/vm1.sock", "/run/kvasir/vm1.sock"]);
     }
 
     #[test]

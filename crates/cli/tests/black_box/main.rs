@@ -72,4 +72,6 @@ mod tls;
 #[cfg(test)]
 mod top;
 #[cfg(test)]
+mod vfio_user;
+#[cfg(test)]
 mod workloads;
