@@ -88,6 +88,8 @@ fn all_resets_give_a_new_controller() {
     run(4, async |world| {
         let driver = world.host(16).await;
         for reset in [0, 1, 2, 3] {
+            // Command: memory space and bus master.
+            driver.function.write(Region::Config, 0x04, &[0x06]);
             match reset {
                 0 => driver.function.reset(),
                 // Function level reset: Device Control is at 58h, its bit 15 in the second byte.
@@ -99,6 +101,9 @@ fn all_resets_give_a_new_controller() {
             assert_eq!(driver.property(Property::CC), 0);
             let is_of_function = reset < 2;
             assert_eq!(driver.property(Property::AQA) == 0, is_of_function, "reset {reset}");
+            let mut command = [0];
+            driver.function.read(Region::Config, 0x04, &mut command);
+            assert_eq!(command == [0], is_of_function, "reset {reset}");
             driver.enable();
             driver.create_queue(1, 16).await;
             let exist = Command::exist(KV, b"none");

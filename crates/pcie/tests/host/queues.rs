@@ -143,7 +143,20 @@ fn queues_that_cannot_be_have_the_specified_status() {
             assert_eq!(completion.status(), status, "{command:?}");
             assert!(completion.do_not_retry());
         }
-        // Those of the largest size are there, and one that is scattered is not.
+        // PC is bit 0 of CDW11, which is byte 44.
+        let scattered = |command: Command| {
+            let mut bytes: [u8; 64] = zerocopy::transmute!(command);
+            bytes[44] &= !1;
+            let command: Command = zerocopy::transmute!(bytes);
+            command
+        };
+        for command in
+            [Command::create_io_cq(2, 16, page, Some(1)), Command::create_io_sq(2, 16, page, 1)]
+        {
+            let completion = driver.admin(scattered(command)).await;
+            assert_eq!(completion.status(), Status::INVALID_FIELD);
+        }
+        // Those of the largest size are there.
         driver.create_queue(2, entries_max).await;
         driver.execute(2, Command::exist(KV, b"k")).await;
         assert!(driver.status().is_ready());
