@@ -9,6 +9,7 @@ use node::server::{Served, Server, ServerConfig};
 use node::{MemoryKind, Profile};
 use std::net::SocketAddr;
 use std::num::NonZero;
+use std::path::Path;
 
 /// The place of the pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,22 +35,22 @@ pub const NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:a0b1c2d3-0000-8000-8000-0
 impl Target {
     /// Serves a drive without delays.
     pub fn start(kept: Kept, kind: Kind) -> Self {
-        let served = match kept {
-            Kept::InMemory => {
-                Served::Memory { size_bytes: 1 << 30, kind: in_memory(kind), reactors: 1 }
-            }
-            Kept::OnIdealFlash => {
-                let ideal = ideal(kind);
-                Served::Emulated(Box::new(ideal.without_delays()))
-            }
-        };
-        Self::serve(served)
+        Self::serve(served(kept, kind))
+    }
+
+    /// Serves a drive without delays also to virtual machines, at a vfio-user socket.
+    pub fn start_for_guests(kept: Kept, kind: Kind, socket: &Path) -> Self {
+        let mut config = config(served(kept, kind));
+        config.subsystems[0].vfio_user = vec![socket.to_owned()];
+        Self::launch(config)
     }
 
     /// Serves a drive.
     pub fn serve(served: Served) -> Self {
-        let address = ([127, 0, 0, 1], 0).into();
-        let config = ServerConfig::of_one(served, NQN, address, NonZero::<u16>::MIN);
+        Self::launch(config(served))
+    }
+
+    fn launch(config: ServerConfig) -> Self {
         // A thread starts on the core of the thread that spawns it.
         core::pin(core::SERVER);
         let (server, thread) = ReactorThread::of(|| Server::start(config));
@@ -77,6 +78,20 @@ impl Target {
         let report = self.server.stop().expect("the server served");
         report.reactors.iter().map(|reactor| reactor.moved.copied).sum()
     }
+}
+
+fn served(kept: Kept, kind: Kind) -> Served {
+    match kept {
+        Kept::InMemory => {
+            Served::Memory { size_bytes: 1 << 30, kind: in_memory(kind), reactors: 1 }
+        }
+        Kept::OnIdealFlash => Served::Emulated(Box::new(ideal(kind).without_delays())),
+    }
+}
+
+fn config(served: Served) -> ServerConfig {
+    let address = ([127, 0, 0, 1], 0).into();
+    ServerConfig::of_one(served, NQN, address, NonZero::<u16>::MIN)
 }
 
 fn in_memory(kind: Kind) -> MemoryKind {

@@ -1,0 +1,134 @@
+use crate::queue::{Host, Place, Queue};
+use crate::shared::Shared;
+use spec::{Command, Configuration, Property, Status};
+use std::cell::{Cell, RefCell};
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+use vfio_user_client::Client;
+
+const ADMIN_ENTRIES: u16 = 32;
+
+/// The region of BAR 0.
+const BAR0: u32 = 0;
+
+/// A virtual machine in this process, with a client of another implementation: its memory is shared
+/// with the device, and it writes doorbells as Linux does.
+pub(crate) struct Guest {
+    memory: Arc<Shared>,
+    bus: Rc<Bus>,
+    admin: RefCell<Queue<Doorbells>>,
+    /// The pages of Doorbell Buffer Config.
+    shadow: [usize; 2],
+}
+
+/// The connection to the device.
+struct Bus {
+    client: RefCell<Client>,
+    /// Doorbells written by a message.
+    messages: Cell<u64>,
+}
+
+/// The doorbells of a queue.
+pub(crate) struct Doorbells {
+    bus: Rc<Bus>,
+    memory: Arc<Shared>,
+    queue: u16,
+    shadow: Option<[usize; 2]>,
+}
+
+impl Bus {
+    fn write(&self, offset: u64, bytes: &[u8]) {
+        self.client.borrow_mut().region_write(BAR0, offset, bytes).expect("the device answers");
+    }
+
+    fn set(&self, property: Property, bytes: &[u8]) {
+        self.write(property.0.into(), bytes);
+    }
+
+    fn ring(&self, place: u64, value: u16) {
+        self.messages.set(self.messages.get() + 1);
+        self.write(0x1000 + place, &u32::from(value).to_le_bytes());
+    }
+}
+
+impl Doorbells {
+    fn word(&self, address: usize) -> u16 {
+        u16::try_from(self.memory.load(address)).expect("it is a place in the queue")
+    }
+
+    /// As Linux does: the real doorbell only if the value passes the event index.
+    fn ring(&self, place: u16, value: u16) {
+        let Some([values, indexes]) = self.shadow else {
+            return self.bus.ring(place.into(), value);
+        };
+        let (value_at, index_at) = (values + usize::from(place), indexes + usize::from(place));
+        let old = self.word(value_at);
+        self.memory.store(value_at, value.into());
+        fence(Ordering::SeqCst);
+        let event = self.word(index_at);
+        if value.wrapping_sub(event).wrapping_sub(1) < value.wrapping_sub(old) {
+            self.bus.ring(place.into(), value);
+        }
+    }
+}
+
+impl Host for Doorbells {
+    fn ring_tail(&mut self, tail: u16) {
+        self.ring(self.queue * 8, tail);
+    }
+
+    fn ring_head(&mut self, head: u16) {
+        self.ring(self.queue * 8 + 4, head);
+    }
+}
+
+impl Guest {
+    /// Attaches the device at a socket, and enables its controller.
+    pub(crate) fn attach(socket: &Path) -> Self {
+        let memory = Arc::new(Shared::new(64 << 20));
+        let mut client = Client::new(socket).expect("the server listens");
+        let (file, bytes) = (memory.file().as_raw_fd(), memory.len() as u64);
+        client.dma_map(0, 0, bytes, file).expect("the server maps memory");
+        let bus = Rc::new(Bus { client: RefCell::new(client), messages: Cell::new(0) });
+        let place = Place::allocate(&memory, ADMIN_ENTRIES);
+        let size = u32::from(ADMIN_ENTRIES - 1);
+        bus.set(Property::AQA, &(size << 16 | size).to_le_bytes());
+        bus.set(Property::ASQ, &(place.submission as u64).to_le_bytes());
+        bus.set(Property::ACQ, &(place.completion as u64).to_le_bytes());
+        bus.set(Property::CC, &Configuration::ENABLE_ALL_COMMAND_SETS.0.to_le_bytes());
+        let host = Doorbells { bus: bus.clone(), memory: memory.clone(), queue: 0, shadow: None };
+        let admin = RefCell::new(Queue::new(&memory, place, host));
+        let shadow = [memory.allocate(4_096), memory.allocate(4_096)];
+        let guest = Self { memory, bus, admin, shadow };
+        let [values, indexes] = shadow.map(|address| address as u64);
+        guest.execute(Command::doorbell_buffer_config(values, indexes));
+        guest
+    }
+
+    /// Creates an I/O queue without interrupts.
+    pub(crate) fn queue(&self, entries: u16) -> Queue<Doorbells> {
+        let place = Place::allocate(&self.memory, entries);
+        self.execute(Command::create_io_cq(1, entries, place.completion as u64, None));
+        self.execute(Command::create_io_sq(1, entries, place.submission as u64, 1));
+        let host = Doorbells {
+            bus: self.bus.clone(),
+            memory: self.memory.clone(),
+            queue: 1,
+            shadow: Some(self.shadow),
+        };
+        Queue::new(&self.memory, place, host)
+    }
+
+    fn execute(&self, command: Command) {
+        let completion = self.admin.borrow_mut().execute(command);
+        assert_eq!(completion.status(), Status::SUCCESS, "{command:?}");
+    }
+
+    /// Returns how many doorbells were written by a message.
+    pub(crate) fn messages(&self) -> u64 {
+        self.bus.messages.get()
+    }
+}

@@ -1,0 +1,117 @@
+//! Compares a PCIe function over vfio-user with a bare ring of commands in shared memory and with
+//! NVMe/TCP over loopback: reads of 4 KiB, one core for each side, alternating.
+//!
+//! `cargo run --profile dist -p experiments --bin vfio_user -- [ROUNDS]`, on an idle machine of two
+//! cores.
+
+mod bare;
+mod guest;
+mod queue;
+mod shared;
+
+use bare::BareRing;
+use experiments::loopback::core;
+use experiments::loopback::exchange::{Exchange, Kind};
+use experiments::loopback::load::{BLOCKS, Grants, Load};
+use experiments::loopback::target::{Kept, Target};
+use experiments::median;
+use guest::Guest;
+use queue::{BLOCK_BYTES, Host, Queue};
+use std::process::ExitCode;
+use std::time::Instant;
+
+const ROUNDS: usize = 5;
+
+/// Reads of a measurement by the number outstanding, about half a second of them.
+const READS: [(usize, usize); 2] = [(1, 100_000), (32, 400_000)];
+
+/// What one number of outstanding reads gave in every round: reads a second.
+#[derive(Default)]
+struct Rates {
+    bare: Vec<f64>,
+    vfio_user: Vec<f64>,
+    tcp: Vec<f64>,
+    /// Doorbells that the guest wrote by a message, for each read.
+    messages: Vec<f64>,
+}
+
+fn main() -> ExitCode {
+    let rounds = std::env::args().nth(1).map_or(Ok(ROUNDS), |text| text.parse());
+    let Ok(rounds @ 1..) = rounds else {
+        eprintln!("vfio_user: ROUNDS is a whole number above 0, as in `vfio_user 5`");
+        return ExitCode::from(2);
+    };
+    core::pin(core::CLIENT);
+    println!("reads of 4 KiB a second; shares are of the same round; medians of {rounds}:");
+    println!(
+        "{:<6} {:>10} {:>22} {:>22} {:>16}",
+        "", "bare ring", "vfio-user (of bare)", "NVMe/TCP (vfio-user's)", "messages a read"
+    );
+    for (depth, reads) in READS {
+        let mut rates = Rates::default();
+        for _ in 0..rounds {
+            measure(depth, reads, &mut rates);
+        }
+        report(depth, &mut rates);
+    }
+    ExitCode::SUCCESS
+}
+
+fn measure(depth: usize, reads: usize, rates: &mut Rates) {
+    let bare = BareRing::start(BLOCKS);
+    let mut queue = bare.queue();
+    rates.bare.push(rate(&mut queue, depth, reads));
+    drop(queue);
+    bare.stop();
+    let folder = tempfile::tempdir().expect("a folder for a socket");
+    let socket = folder.path().join("socket");
+    let target = Target::start_for_guests(Kept::OnIdealFlash, Kind::Read, &socket);
+    let guest = Guest::attach(&socket);
+    let mut queue = guest.queue(1_024);
+    queue.fill(BLOCKS);
+    let before = guest.messages();
+    rates.vfio_user.push(rate(&mut queue, depth, reads));
+    rates.messages.push(per(guest.messages() - before, reads));
+    drop(queue);
+    drop(guest);
+    rates.tcp.push(tcp_rate(&target, depth, reads / 2));
+    target.stop();
+}
+
+fn rate(queue: &mut Queue<impl Host>, depth: usize, reads: usize) -> f64 {
+    // Warms caches first.
+    queue.read(depth, reads / 10, BLOCKS);
+    let start = Instant::now();
+    queue.read(depth, reads, BLOCKS);
+    per(reads as u64, 1) / start.elapsed().as_secs_f64()
+}
+
+fn tcp_rate(target: &Target, depth: usize, reads: usize) -> f64 {
+    let exchange = Exchange { kind: Kind::Read, value_bytes: BLOCK_BYTES, depth };
+    let connected = target.connect();
+    let grants = Grants::Awaited { data_max: connected.data_max };
+    let mut load = Load::new(connected.io, grants, BLOCK_BYTES);
+    load.set_keys(BLOCKS);
+    load.run(exchange, reads / 10);
+    per(reads as u64, 1) / load.run(exchange, reads)
+}
+
+fn report(depth: usize, rates: &mut Rates) {
+    let share = |some: &[f64], of: &[f64]| {
+        median(&mut some.iter().zip(of).map(|(some, of)| some / of).collect::<Vec<_>>())
+    };
+    let (of_bare, of_tcp) =
+        (share(&rates.vfio_user, &rates.bare), share(&rates.vfio_user, &rates.tcp));
+    println!(
+        "QD {depth:<3} {:>10.0} {:>14.0} ({of_bare:>5.2}) {:>14.0} ({of_tcp:>5.2}) {:>16.4}",
+        median(&mut rates.bare),
+        median(&mut rates.vfio_user),
+        median(&mut rates.tcp),
+        median(&mut rates.messages),
+    );
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for a report")]
+fn per(count: u64, of: usize) -> f64 {
+    count as f64 / of as f64
+}

@@ -1,0 +1,65 @@
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use std::fs::File;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use vm_memory::{Bytes, FileOffset, MmapRegion, VolatileMemory, VolatileSlice};
+
+/// Memory that a guest shares with a device, as QEMU does: a sealed memfd. Addresses are offsets.
+pub(crate) struct Shared {
+    region: MmapRegion,
+    next: AtomicUsize,
+}
+
+const PAGE: usize = 4_096;
+
+impl Shared {
+    pub(crate) fn new(bytes: usize) -> Self {
+        let fd = memfd_create("guest", MemfdFlags::ALLOW_SEALING).expect("a memfd");
+        ftruncate(&fd, bytes as u64).expect("there is memory");
+        fcntl_add_seals(&fd, SealFlags::SHRINK).expect("it can be sealed");
+        let file = FileOffset::new(File::from(fd), 0);
+        let region = MmapRegion::from_file(file, bytes).expect("there are addresses");
+        // No queue begins at address 0.
+        Self { region, next: AtomicUsize::new(PAGE) }
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        self.region.file_offset().expect("it has a file").file()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.region.size()
+    }
+
+    /// Allocates whole pages.
+    pub(crate) fn allocate(&self, bytes: usize) -> usize {
+        let bytes = bytes.next_multiple_of(PAGE);
+        let address = self.next.fetch_add(bytes, Relaxed);
+        assert!(address + bytes <= self.len(), "the guest has enough memory");
+        address
+    }
+
+    fn slice(&self) -> VolatileSlice<'_> {
+        self.region.as_volatile_slice()
+    }
+
+    #[inline]
+    pub(crate) fn load(&self, address: usize) -> u32 {
+        self.slice().load(address, Acquire).expect("it is inside")
+    }
+
+    #[inline]
+    pub(crate) fn store(&self, address: usize, value: u32) {
+        self.slice().store(value, address, Release).expect("it is inside");
+    }
+
+    #[inline]
+    pub(crate) fn write(&self, address: usize, bytes: &[u8]) {
+        self.slice().write_slice(bytes, address).expect("it is inside");
+    }
+
+    #[inline]
+    pub(crate) fn read(&self, address: usize, into: &mut [u8]) {
+        self.slice().read_slice(into, address).expect("it is inside");
+    }
+}
