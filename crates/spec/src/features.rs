@@ -26,6 +26,10 @@ impl Feature {
     pub const VOLATILE_WRITE_CACHE: Self = Self(0x06);
     /// How many I/O queues there are: see [`QueueCounts`].
     pub const NUMBER_OF_QUEUES: Self = Self(0x07);
+    /// How many completions an interrupt may stand for, and how long it may take (NVMe over PCIe).
+    pub const INTERRUPT_COALESCING: Self = Self(0x08);
+    /// Of one interrupt vector, CDW11 bits 15:0: [`Feature::COALESCING_DISABLED`].
+    pub const INTERRUPT_VECTOR: Self = Self(0x09);
     /// Whether writes are atomic beyond what outlives a loss of power (NVM 1.1):
     /// [`Feature::ATOMICITY_DISABLED`].
     pub const WRITE_ATOMICITY_NORMAL: Self = Self(0x0a);
@@ -47,6 +51,8 @@ impl Feature {
     pub const RECOVERY_LIMIT: u32 = 0xffff;
     /// Of [`Feature::ERROR_RECOVERY`]: reads of deallocated blocks fail (DULBE).
     pub const DEALLOCATED_IS_ERROR: u32 = 1 << 16;
+    /// Of [`Feature::INTERRUPT_VECTOR`]: its interrupts are not coalesced (CD).
+    pub const COALESCING_DISABLED: u32 = 1 << 16;
     /// Of [`Feature::WRITE_ATOMICITY_NORMAL`]: the host does without it (DN).
     pub const ATOMICITY_DISABLED: u32 = 1 << 0;
     /// Of [`Feature::VOLATILE_WRITE_CACHE`]: it is enabled (WCE).
@@ -66,6 +72,8 @@ impl fmt::Display for Feature {
             Self::ERROR_RECOVERY => "Error Recovery",
             Self::VOLATILE_WRITE_CACHE => "Volatile Write Cache",
             Self::NUMBER_OF_QUEUES => "Number of Queues",
+            Self::INTERRUPT_COALESCING => "Interrupt Coalescing",
+            Self::INTERRUPT_VECTOR => "Interrupt Vector Configuration",
             Self::WRITE_ATOMICITY_NORMAL => "Write Atomicity Normal",
             Self::ASYNC_EVENTS => "Asynchronous Event Configuration",
             Self::KEEP_ALIVE_TIMER => "Keep Alive Timer",
@@ -263,6 +271,8 @@ mod tests {
             (0x05, "Error Recovery"),
             (0x06, "Volatile Write Cache"),
             (0x07, "Number of Queues"),
+            (0x08, "Interrupt Coalescing"),
+            (0x09, "Interrupt Vector Configuration"),
             (0x0a, "Write Atomicity Normal"),
             (0x0b, "Asynchronous Event Configuration"),
             (0x0f, "Keep Alive Timer"),

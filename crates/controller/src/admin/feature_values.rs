@@ -16,6 +16,9 @@ pub(crate) struct Features {
     /// data is not read again, so every time limit is met.
     pub(super) recovery: Shared<BTreeMap<(u32, u32), u32>>,
     pub(super) atomicity: Shared<u32>,
+    pub(super) coalescing: Shared<u32>,
+    /// Whether coalescing is disabled, by interrupt vector, where the host has set it.
+    pub(super) vectors: Shared<BTreeMap<u32, u32>>,
 }
 
 impl Features {
@@ -28,6 +31,8 @@ impl Features {
             io_queues_max,
             recovery: Shared::default(),
             atomicity: Shared::new(0),
+            coalescing: Shared::new(0),
+            vectors: Shared::default(),
         }
     }
 
@@ -48,5 +53,7 @@ impl Features {
         self.io_queues.set(self.io_queues_max);
         self.recovery.take();
         self.atomicity.set(0);
+        self.coalescing.set(0);
+        self.vectors.take();
     }
 }

@@ -4,7 +4,7 @@ use super::delivery::delivered;
 use super::events::{DISCOVERY_EVENTS, STORAGE_EVENTS};
 use super::feature_values::{Features, TEMPERATURES};
 use crate::completion::{Executed, Outcome};
-use crate::fabrics::{Association, Service, Subsystem};
+use crate::fabrics::{Association, Service, Subsystem, TransportModel};
 use spec::{
     AsyncEvents, Command, CommandSet, Feature, FeatureCapabilities, FeatureEffects, FeatureScope,
     FeatureSelect, QueueCounts, Status, TemperatureThreshold,
@@ -26,6 +26,15 @@ const STORAGE: [Feature; 6] = [
 /// The features of controllers with block or zoned namespaces (NVM 1.1, Features Support; ZNS 1.1a
 /// refers to it).
 const BLOCKS: [Feature; 2] = [Feature::ERROR_RECOVERY, Feature::WRITE_ATOMICITY_NORMAL];
+
+/// The features of controllers with interrupts (NVMe over PCIe 1.1).
+const INTERRUPTS: [Feature; 2] = [Feature::INTERRUPT_COALESCING, Feature::INTERRUPT_VECTOR];
+
+/// Mask of the vector of Interrupt Vector Configuration.
+const VECTOR: u32 = 0xffff;
+
+/// Mask of the threshold and the time of Interrupt Coalescing.
+const COALESCING: u32 = 0xffff;
 
 /// Invalid number of queues.
 const TOO_MANY_QUEUES: u16 = 0xffff;
@@ -49,6 +58,7 @@ fn has(association: &Association, feature: Feature) -> bool {
     match feature {
         Feature::VOLATILE_WRITE_CACHE => subsystem.device.has_volatile_cache(),
         Feature::KEY_VALUE_CONFIGURATION => has_set(&[CommandSet::KEY_VALUE]),
+        _ if INTERRUPTS.contains(&feature) => association.model == TransportModel::Memory,
         _ if BLOCKS.contains(&feature) => has_set(&[CommandSet::NVM, CommandSet::ZONED]),
         _ => COMMON.contains(&feature) || STORAGE.contains(&feature),
     }
@@ -79,6 +89,11 @@ pub(super) fn set(association: &Association, command: &Command) -> Executed {
     let features = &association.features;
     match feature {
         Feature::ARBITRATION => features.arbitration.set(value),
+        // An interrupt stands for what was posted in a turn, and none is delayed.
+        Feature::INTERRUPT_COALESCING => features.coalescing.set(value & COALESCING),
+        Feature::INTERRUPT_VECTOR => {
+            features.vectors.lock().insert(value & VECTOR, value & Feature::COALESCING_DISABLED);
+        }
         Feature::POWER_MANAGEMENT if value & POWER_STATE != 0 => {
             return Err(Status::INVALID_FIELD);
         }
@@ -142,6 +157,14 @@ fn current(association: &Association, command: &Command) -> Result<u32, Status> 
         Feature::ASYNC_EVENTS => Ok(association.events.wanted().0),
         Feature::KEEP_ALIVE_TIMER => Ok(association.keep_alive.timeout_ms()),
         Feature::ARBITRATION => Ok(features.arbitration.get()),
+        Feature::INTERRUPT_COALESCING => Ok(features.coalescing.get()),
+        Feature::INTERRUPT_VECTOR => {
+            let vector = command.feature_value() & VECTOR;
+            if vector > features.io_queues_max.into() {
+                return Err(Status::INVALID_FIELD);
+            }
+            Ok(vector | features.vectors.lock().get(&vector).copied().unwrap_or(0))
+        }
         Feature::POWER_MANAGEMENT | Feature::COMMAND_SET_PROFILE | Feature::HOST_IDENTIFIER => {
             Ok(0)
         }
@@ -170,6 +193,7 @@ fn current(association: &Association, command: &Command) -> Result<u32, Status> 
 fn default(association: &Association, command: &Command) -> u32 {
     match command.feature_id() {
         Feature::NUMBER_OF_QUEUES => queues(association.features.io_queues_max),
+        Feature::INTERRUPT_VECTOR => command.feature_value() & VECTOR,
         Feature::VOLATILE_WRITE_CACHE => Feature::WRITE_CACHE_ENABLED,
         Feature::TEMPERATURE_THRESHOLD => {
             of_direction(TEMPERATURES, command.feature_value()).unwrap_or(0)

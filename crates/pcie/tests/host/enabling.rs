@@ -202,3 +202,38 @@ fn a_closed_function_leaves_memory_and_controller() {
         }
     });
 }
+
+#[test]
+fn features_of_interrupts_are_there_and_end_with_a_reset() {
+    run(10, async |world| {
+        let driver = world.host(16).await;
+        let set = |feature, value| Command::set_features(feature, 0, value);
+        // The value of a Get Features of a vector is in CDW11, as that of a Set Features.
+        let get = |feature, value| {
+            let mut bytes: [u8; 64] = zerocopy::transmute!(set(feature, value));
+            bytes[0] = 0x0a;
+            let command: Command = zerocopy::transmute!(bytes);
+            command
+        };
+        let (all, one) = (Feature::INTERRUPT_COALESCING, Feature::INTERRUPT_VECTOR);
+        for (command, result) in [
+            (get(all, 0), 0),
+            (set(all, 0x0a05), 0),
+            (get(all, 0), 0x0a05),
+            (get(one, 64), 64),
+            (set(one, 0x1_0003), 0),
+            (get(one, 3), 0x1_0003),
+            (get(one, 2), 2),
+        ] {
+            let found = driver.admin(command).await;
+            assert_eq!((found.status(), found.result()), (Status::SUCCESS, result), "{command:?}");
+        }
+        for command in [get(one, 65), set(one, 65)] {
+            assert_eq!(driver.admin(command).await.status(), Status::INVALID_FIELD);
+        }
+        driver.configure(Configuration(0));
+        driver.enable();
+        assert_eq!(driver.admin(get(all, 0)).await.result(), 0);
+        assert_eq!(driver.admin(get(one, 3)).await.result(), 3);
+    });
+}
