@@ -518,16 +518,13 @@ fn a_socket_that_cannot_be_is_named() {
          shorter path, for example in /run"
     );
     let twice = "/run/a: this socket is given twice: each needs a path of its own";
-    let in_two = format!(
-        "device = \"slow\"\nvfio_user = [\"/run/a\"]\n\n\
-                          [[subsystem]]\ndevice = \"slow\"\nnqn = \"nqn.2026-11.com.example:b\"\n\
-                          serial = \"B\"\nvfio_user = [\"/run/a\"]"
-    );
+    let in_two = "device = \"slow\"\nvfio_user = [\"/run/a\"]\n\n[[subsystem]]\ndevice = \"slow\"\n\
+                  nqn = \"nqn.2026-11.com.example:b\"\nserial = \"B\"\nvfio_user = [\"/run/a\"]";
     let list = "but must be a list of paths, as [\"/run/kvasir/vm1.sock\"]";
     check(&[
         ("serial = \"KV-1\"", &given(&format!("[{long:?}]")), &sentence),
         ("serial = \"KV-1\"", &given("[\"/run/a\", \"/run/a\"]"), &format!("line 28: {twice}")),
-        ("device = \"slow\"", &in_two, &format!("line 38: {twice}")),
+        ("device = \"slow\"", in_two, &format!("line 38: {twice}")),
         (
             "serial = \"KV-1\"",
             &given("\"/run/a\""),
