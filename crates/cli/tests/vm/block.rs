@@ -1,14 +1,17 @@
 //! Block namespaces, as a Linux host uses them: by its block layer, its file systems and fio.
 
 use crate::guest::Guest;
-use crate::on_each_kernel;
 use crate::target::Target;
+use crate::{on_each_kernel, over_each_transport};
 
-on_each_kernel! {
+over_each_transport! {
     a_file_system_keeps_its_files_over_a_reconnect
     fio_finds_what_it_wrote_on_several_queues
     a_reset_in_the_middle_of_io_loses_nothing
     blocks_are_discarded_zeroed_compared_and_copied
+}
+
+on_each_kernel! {
     namespaces_come_and_go_under_load
     a_volatile_cache_is_written_back_and_no_other
     a_sanitize_leaves_zeros
@@ -35,7 +38,7 @@ fn a_file_system_keeps_its_files_over_a_reconnect(guest: &mut Guest, target: &mu
          for i in $(seq 20); do mkdir /tmp/disk/$i && echo $i > /tmp/disk/$i/file; done
          cp /tmp/in /tmp/disk/copy && rm -r /tmp/disk/7 && umount /tmp/disk"
     ));
-    guest.succeed(&format!("nvme disconnect --nqn={}", target.name));
+    target.disconnect(guest);
     guest.wait_for(&format!("[ ! -e {device} ]"));
     let device = target.connect_block(guest, NSID);
     guest.succeed(&format!(
@@ -64,7 +67,7 @@ fn a_reset_in_the_middle_of_io_loses_nothing(guest: &mut Guest, target: &mut Tar
     let device = connect(guest, target);
     guest.succeed("dmesg -c");
     let said = guest.succeed(&format!(
-        "{FIO} --filename={device} --rw=randwrite --rate_iops=150 > /tmp/fio 2>&1 &
+        "{FIO} --filename={device} --rw=randwrite --rate_iops=600 > /tmp/fio 2>&1 &
          load=$!
          for i in 1 2 3; do sleep 1 && nvme reset /dev/nvme[0-9] || exit; done
          kill -0 $load || {{ echo 'the load was over before the last reset'; exit 1; }}

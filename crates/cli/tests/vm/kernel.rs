@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What a guest loads, with what that depends on.
-const WANTED: [&str; 4] = ["virtio_pci", "virtio_net", "nvme_tcp", "ext4"];
+const WANTED: [&str; 5] = ["virtio_pci", "virtio_net", "nvme", "nvme_tcp", "ext4"];
 
 /// What it asks the kernel for by another name than a module's: later kernels have it built in.
 const WANTED_IF_THERE: [&str; 1] = ["crc32c_generic"];

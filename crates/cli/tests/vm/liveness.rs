@@ -34,8 +34,7 @@ fn find_the_value(guest: &mut Guest) {
 fn a_value_outlives_a_disconnect(guest: &mut Guest, target: &mut Target) {
     target.connect(guest, "");
     keep_a_value(guest);
-    guest.succeed(&format!("nvme disconnect --nqn={}", target.name));
-    guest.wait_for("[ ! -e /dev/ng*n1 ]");
+    target.disconnect(guest);
     wait_for(|| target.connections() == 0);
     target.connect(guest, "");
     find_the_value(guest);

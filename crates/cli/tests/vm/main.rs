@@ -1,6 +1,7 @@
-//! Unmodified Linux kernels as hosts of the program's NVMe/TCP target. The kernels, their QEMU and
-//! nvme-cli are Debian's packages, fetched by apt into `$XDG_CACHE_HOME/kvasir/vm` (or
-//! `~/.cache/kvasir/vm`) and unpacked there; a folder that is deleted is fetched anew.
+//! Unmodified Linux kernels as hosts of the program: over NVMe/TCP, and over PCIe, where QEMU plugs
+//! a vfio-user device of the program into the guest. The kernels, their QEMU and nvme-cli are
+//! Debian's packages, fetched by apt into `$XDG_CACHE_HOME/kvasir/vm` (or `~/.cache/kvasir/vm`) and
+//! unpacked there; a folder that is deleted is fetched anew.
 //!
 //! A kernel is booted once, for all tests. Each test has a target of its own, and a test that fails
 //! takes its guest with it. Without packages there is no guest, and a line says `skipped`; with
@@ -31,13 +32,19 @@ mod own;
 #[cfg(test)]
 mod packages;
 #[cfg(test)]
+mod pcie;
+#[cfg(test)]
 mod programs;
+#[cfg(test)]
+mod qmp;
 #[cfg(test)]
 mod queues;
 #[cfg(test)]
 mod report;
 #[cfg(test)]
 mod target;
+#[cfg(test)]
+mod transport;
 #[cfg(test)]
 mod unpacked;
 #[cfg(test)]
@@ -64,3 +71,33 @@ macro_rules! on_each_kernel {
 }
 #[cfg(test)]
 use on_each_kernel;
+
+/// Makes a test for each kernel and each transport of each function, as [`on_each_kernel`] does.
+#[cfg(test)]
+macro_rules! over_each_transport {
+    ($($check:ident)*) => {$(
+        mod $check {
+            #[test]
+            fn on_debian_12() {
+                crate::debian::DEBIAN_12.lend(super::$check);
+            }
+
+            #[test]
+            fn on_backports() {
+                crate::debian::BACKPORTS.lend(super::$check);
+            }
+
+            #[test]
+            fn over_pcie_on_debian_12() {
+                crate::debian::DEBIAN_12_WITH_SLOT.lend(super::$check);
+            }
+
+            #[test]
+            fn over_pcie_on_backports() {
+                crate::debian::BACKPORTS_WITH_SLOT.lend(super::$check);
+            }
+        }
+    )*};
+}
+#[cfg(test)]
+use over_each_transport;

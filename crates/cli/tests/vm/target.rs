@@ -1,4 +1,5 @@
 use crate::guest::Guest;
+use crate::transport::Transport;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -29,20 +30,30 @@ pub(crate) struct Target {
     /// Has the profile or the configuration that it was started with, if a test has made one.
     folder: Option<TempDir>,
     device: String,
+    /// Over NVMe/TCP.
     pub(crate) port: u16,
-    /// The subsystem's NVMe Qualified Name.
+    /// Over PCIe: the folder of its vfio-user socket.
+    socket: Option<TempDir>,
+    /// The subsystem's NVMe Qualified Name, over NVMe/TCP.
     pub(crate) name: String,
+    /// Over PCIe: the address of its status.
+    status: String,
 }
 
 impl Target {
-    /// Starts a target on a free port.
-    pub(crate) fn start() -> Self {
-        Self::start_on(0, "ideal")
+    /// Starts a target on a free port, or a socket of its own.
+    pub(crate) fn start(transport: Transport) -> Self {
+        Self::start_by(transport, "ideal")
+    }
+
+    /// The same, with one namespace of each kind.
+    pub(crate) fn start_drive(transport: Transport) -> Self {
+        Self::start_by(transport, DRIVE)
     }
 
     /// Restarts with one namespace of each kind.
     pub(crate) fn become_drive(&mut self) {
-        *self = Self::start_on(0, DRIVE);
+        *self = Self::start_drive(self.transport());
     }
 
     /// The same of a profile with these lines more.
@@ -50,7 +61,7 @@ impl Target {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("drive.toml");
         fs::write(&path, format!("{}\n{lines}", fs::read_to_string(DRIVE).unwrap())).unwrap();
-        *self = Self::start_on(0, path.to_str().expect("its name is text"));
+        *self = Self::start_by(self.transport(), path.to_str().expect("its name is text"));
         self.folder = Some(folder);
     }
 
@@ -72,11 +83,49 @@ impl Target {
         assert!(said.contains("reloaded "), "{said}");
     }
 
+    /// Whether guests reach it over NVMe/TCP, and not over PCIe.
+    pub(crate) fn is_over_tcp(&self) -> bool {
+        self.transport() == Transport::Tcp
+    }
+
+    fn transport(&self) -> Transport {
+        if self.socket.is_some() { Transport::Pcie } else { Transport::Tcp }
+    }
+
+    fn start_by(transport: Transport, device: &str) -> Self {
+        match transport {
+            Transport::Tcp => Self::start_on(0, device),
+            Transport::Pcie => Self::start_at(tempfile::tempdir().unwrap(), device),
+        }
+    }
+
     fn start_on(port: u16, device: &str) -> Self {
         let address = format!("127.0.0.1:{port}");
         let mut target = Self::launch(["--device", device, "--nvme-tcp", &address]);
         device.clone_into(&mut target.device);
         target
+    }
+
+    fn start_at(folder: TempDir, device: &str) -> Self {
+        let socket = socket_in(&folder);
+        let arguments = ["--device", device, "--http", ":0", "--vfio-user"].map(OsStr::new);
+        let mut target = Self::launch(arguments.into_iter().chain([socket.as_os_str()]));
+        device.clone_into(&mut target.device);
+        target.socket = Some(folder);
+        target
+    }
+
+    /// What `kvasir top` shows of it.
+    pub(crate) fn shown(&self) -> String {
+        let top = ["top", &self.status, "--once"];
+        let ran = Command::new(env!("CARGO_BIN_EXE_kvasir")).args(top).output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        String::from_utf8(ran.stdout).unwrap()
+    }
+
+    /// The path of its vfio-user socket.
+    pub(crate) fn socket(&self) -> PathBuf {
+        socket_in(self.socket.as_ref().expect("it is a target over PCIe"))
     }
 
     fn launch(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
@@ -91,10 +140,15 @@ impl Target {
         let output = lines(program.stdout.take().expect("its output is piped"), |_| ());
         let errors =
             lines(program.stderr.take().expect("its errors are piped"), |line| eprintln!("{line}"));
-        let (folder, device, name) = (None, String::new(), String::new());
-        let mut target = Self { program, errors, folder, device, port: 0, name };
+        let (folder, socket, port) = (None, None, 0);
+        let (device, name, status) = (String::new(), String::new(), String::new());
+        let mut target = Self { program, errors, folder, device, port, socket, name, status };
         while target.name.is_empty() {
             let line = output.recv_timeout(TIMEOUT).expect("the target says where it is");
+            if let Some(address) = line.strip_prefix("status: kvasir top ") {
+                address.clone_into(&mut target.status);
+                break;
+            }
             if let Some((_, place)) = line.split_once("nvme-tcp://127.0.0.1:") {
                 let (port, name) = place.split_once('/').expect("a port and a name");
                 target.port = port.parse().unwrap();
@@ -109,12 +163,27 @@ impl Target {
         format!("--transport=tcp --traddr=10.0.2.2 --trsvcid={}", self.port)
     }
 
-    /// Connects the guest and waits for its namespace.
+    /// Connects the guest and waits for its namespace. Over PCIe there are no options.
     #[track_caller]
     pub(crate) fn connect(&self, guest: &mut Guest, options: &str) {
-        let (address, name) = (self.address(), &self.name);
-        guest.succeed(&format!("nvme connect {address} --nqn={name} {options}"));
+        match self.transport() {
+            Transport::Tcp => {
+                let (address, name) = (self.address(), &self.name);
+                guest.succeed(&format!("nvme connect {address} --nqn={name} {options}"));
+            }
+            Transport::Pcie => guest.plug(&self.socket()),
+        }
         guest.wait_for("[ -e /dev/ng*n1 ]");
+    }
+
+    /// Disconnects the guest and waits until it has no namespace left.
+    #[track_caller]
+    pub(crate) fn disconnect(&self, guest: &mut Guest) {
+        match self.transport() {
+            Transport::Tcp => drop(guest.succeed(&format!("nvme disconnect --nqn={}", self.name))),
+            Transport::Pcie => guest.remove_plugged(),
+        }
+        guest.wait_for("[ ! -e /dev/ng*n1 ]");
     }
 
     /// The same, and returns the block device of the namespace `nsid`, which appears a little
@@ -133,11 +202,20 @@ impl Target {
         let _ = self.program.wait();
     }
 
-    /// Starts it on the port that it had before it was killed.
+    /// Starts it on the port or the socket that it had before it was killed.
     pub(crate) fn start_again(&mut self) {
         let folder = self.folder.take();
-        *self = Self::start_on(self.port, &self.device);
+        *self = match self.socket.take() {
+            Some(socket) => Self::start_at(socket, &self.device),
+            None => Self::start_on(self.port, &self.device),
+        };
         self.folder = folder;
+    }
+
+    /// Returns the next line of its standard error.
+    #[track_caller]
+    pub(crate) fn error_line(&self) -> String {
+        self.errors.recv_timeout(TIMEOUT).expect("the target says something")
     }
 
     /// Returns how many connections to it are established. Servers of other tests, which have
@@ -166,6 +244,10 @@ impl Target {
         };
         links.filter_map(inode).collect()
     }
+}
+
+fn socket_in(folder: &TempDir) -> PathBuf {
+    folder.path().join("vm.sock")
 }
 
 /// Returns the lines of a running program's output, which this reads to its end.

@@ -1,10 +1,10 @@
 //! Zoned namespaces, as a Linux host uses them: a zoned block device.
 
 use crate::guest::Guest;
-use crate::on_each_kernel;
+use crate::over_each_transport;
 use crate::target::Target;
 
-on_each_kernel! {
+over_each_transport! {
     a_zoned_namespace_is_a_zoned_block_device
     fio_finds_what_it_wrote_into_zones
 }

@@ -1,0 +1,96 @@
+//! A device as a PCIe function of a guest, over a QEMU's and a server's whole life. What a guest
+//! does with its namespaces is in `values`, `block` and `zoned`.
+
+use crate::debian::{BACKPORTS_WITH_SLOT, DEBIAN_12_WITH_SLOT, Debian};
+use crate::guest::{Guest, Hardware, Memory};
+use crate::kv::{self, KEY_DOES_NOT_EXIST};
+use crate::target::Target;
+use crate::transport::Transport;
+
+mod a_server_that_was_killed_is_plugged_in_again {
+    #[test]
+    fn on_debian_12() {
+        crate::debian::DEBIAN_12_WITH_SLOT.lend(super::a_server_that_was_killed);
+    }
+
+    #[test]
+    fn on_backports() {
+        crate::debian::BACKPORTS_WITH_SLOT.lend(super::a_server_that_was_killed);
+    }
+}
+
+fn keep_a_value(guest: &mut Guest) {
+    guest.make("/tmp/in", 20_001);
+    assert_eq!(kv::store(guest, "kept", "/tmp/in", 20_001), Ok(0));
+}
+
+/// QEMU does not connect a second time, so the guest gives the device up. QEMU 11.1 aborts if the
+/// guest uses the device before QEMU has noticed that the server is gone.
+fn a_server_that_was_killed(guest: &mut Guest, target: &mut Target) {
+    target.connect(guest, "");
+    keep_a_value(guest);
+    target.kill();
+    guest.succeed("sleep 2");
+    target.disconnect(guest);
+    target.start_again();
+    guest.plug_anew(&target.socket());
+    guest.wait_for("[ -e /dev/ng*n1 ]");
+    // What it had in memory went with the process.
+    assert_eq!(kv::exist(guest, "kept"), Err(KEY_DOES_NOT_EXIST));
+    keep_a_value(guest);
+    assert_eq!(kv::retrieve(guest, "kept", "/tmp/out", 20_001), Ok(20_001));
+    guest.succeed("cmp /tmp/in /tmp/out");
+}
+
+/// A guest that has the target's device from its start.
+fn boot_with(debian: &Debian, target: &Target, memory: Memory) -> Option<Guest> {
+    debian.boot(&Hardware::Slots { memory, sockets: &[&target.socket()] })
+}
+
+/// Boots a guest that stores a value, if there are packages, and restarts it. The firmware uses the
+/// controller before the kernel does, at each start.
+#[track_caller]
+fn reboot(debian: &Debian) -> Option<(Target, Guest, String)> {
+    let target = Target::start(Transport::Pcie);
+    let mut guest = boot_with(debian, &target, Memory::Shared)?;
+    keep_a_value(&mut guest);
+    let sum = guest.succeed("md5sum < /tmp/in");
+    guest.reboot();
+    find_the_value(&mut guest, &sum);
+    Some((target, guest, sum))
+}
+
+#[track_caller]
+fn find_the_value(guest: &mut Guest, sum: &str) {
+    assert_eq!(kv::retrieve(guest, "kept", "/tmp/out", 20_001), Ok(20_001));
+    assert_eq!(guest.succeed("md5sum < /tmp/out"), sum);
+}
+
+#[test]
+fn value_outlives_a_reboot_on_backports() {
+    reboot(&BACKPORTS_WITH_SLOT);
+}
+
+#[test]
+fn value_outlives_a_reboot_and_the_end_of_qemu_on_debian_12() {
+    let Some((target, guest, sum)) = reboot(&DEBIAN_12_WITH_SLOT) else { return };
+    // The host has no name but its socket.
+    let shown = target.shown();
+    assert!(shown.contains("/vm.sock "), "{shown}");
+    // QEMU is killed, and gets no chance to say goodbye.
+    drop(guest);
+    let shown = target.shown();
+    assert!(!shown.contains("/vm.sock "), "{shown}");
+    let guest = boot_with(&DEBIAN_12_WITH_SLOT, &target, Memory::Shared);
+    find_the_value(&mut guest.expect("there are packages"), &sum);
+}
+
+#[test]
+fn server_of_a_guest_without_shared_memory_names_the_option() {
+    let target = Target::start(Transport::Pcie);
+    let guest = boot_with(&DEBIAN_12_WITH_SLOT, &target, Memory::Private);
+    let Some(guest) = guest else { return };
+    drop(guest);
+    let said = target.error_line();
+    assert!(said.contains("share=on"), "{said}");
+}
