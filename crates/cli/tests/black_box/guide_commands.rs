@@ -118,6 +118,7 @@ pages! {
     server_commands_run: "docs/guide/server.md",
     spdk_commands_run: "docs/guide/spdk.md",
     state_commands_run: "docs/guide/state.md",
+    virtual_machine_commands_run: "docs/guide/virtual-machine.md",
 }
 
 #[test]
