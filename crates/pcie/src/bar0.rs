@@ -1,7 +1,7 @@
 //! The layout of base address register 0 (NVMe over PCIe 1.1, Controller Registers): properties,
 //! doorbells, and what MSI-X needs.
 
-/// Bytes of BAR 0. Windows takes no less.
+/// Bytes of BAR 0. Windows requires at least 16 KiB.
 pub(crate) const BAR0_BYTES: u64 = 16_384;
 
 /// Where the doorbells begin. They have a page of their own.

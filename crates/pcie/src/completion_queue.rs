@@ -29,7 +29,7 @@ pub(crate) struct CompletionQueue {
     /// The MSI-X vector that it raises, if any.
     vector: Option<u16>,
     /// Whether entries were posted since its vector was raised.
-    has_news: Cell<bool>,
+    has_unsignalled: Cell<bool>,
     /// Where the host writes the head, if not to the real doorbell.
     shadow: RefCell<Option<Rc<ShadowDoorbells>>>,
 }
@@ -49,13 +49,13 @@ impl CompletionQueue {
             head: Cell::new(0),
             waiting: RefCell::default(),
             vector,
-            has_news: Cell::new(false),
+            has_unsignalled: Cell::new(false),
             shadow: RefCell::default(),
         }
     }
 
     /// Has the queue read its head from host memory.
-    pub(crate) fn follow(&self, shadow: Option<Rc<ShadowDoorbells>>) {
+    pub(crate) fn set_shadow(&self, shadow: Option<Rc<ShadowDoorbells>>) {
         *self.shadow.borrow_mut() = shadow;
     }
 
@@ -87,18 +87,30 @@ impl CompletionQueue {
     #[inline]
     pub(crate) fn look(&self) -> Result<(), QueueFault> {
         let shadow = self.shadow.borrow().clone();
-        match shadow.filter(|_| self.is_waiting()) {
-            Some(shadow) => self.consume(shadow.value(self.doorbell())?),
-            None => Ok(()),
+        let shadow = shadow.filter(|_| self.is_waiting());
+        match shadow.map(|shadow| shadow.value(self.doorbell())) {
+            Some(Ok(head)) => self.consume(head),
+            // A guest's firmware may move memory while a queue is there.
+            Some(Err(_)) | None => Ok(()),
         }
     }
 
     /// Asks the host to write the real doorbell when it makes room for completions that wait.
-    pub(crate) fn arm(&self) -> Result<(), QueueFault> {
-        match &*self.shadow.borrow() {
-            Some(shadow) if self.is_waiting() => Ok(shadow.ask(self.doorbell(), self.head.get())?),
-            _ => Ok(()),
+    pub(crate) fn arm(&self) {
+        if let Some(shadow) = self.shadow.borrow().as_ref().filter(|_| self.is_waiting()) {
+            shadow.set_event_index(self.doorbell(), self.head.get());
         }
+    }
+
+    /// Forgets completions of a deleted submission queue that wait for room.
+    pub(crate) fn forget(&self, submission: u16) {
+        self.waiting.borrow_mut().retain(|entry| entry.queue_id() != submission);
+    }
+
+    /// Returns whether its vector is to be raised.
+    #[inline]
+    pub(crate) fn has_interrupt(&self) -> bool {
+        self.has_unsignalled.get() && self.vector.is_some()
     }
 
     /// Takes the value of the doorbell: the host has consumed the entries before it. Posts
@@ -125,8 +137,8 @@ impl CompletionQueue {
 
     /// Returns the vector to raise for entries that were posted since the last call.
     #[inline]
-    pub(crate) fn take_news(&self) -> Option<u16> {
-        self.has_news.take().then_some(self.vector).flatten()
+    pub(crate) fn take_interrupt(&self) -> Option<u16> {
+        self.has_unsignalled.take().then_some(self.vector).flatten()
     }
 
     #[inline]
@@ -145,7 +157,7 @@ impl CompletionQueue {
         if self.ring.advance() {
             self.phase.set(!self.phase.get());
         }
-        self.has_news.set(true);
+        self.has_unsignalled.set(true);
         Ok(())
     }
 }

@@ -7,18 +7,16 @@ use crate::config_space::{CONFIG_BYTES, ConfigSpace};
 use crate::queue_fault::QueueFault;
 use crate::queues::Queues;
 use crate::submission_queue::{Parts, QueueHandle, SubmissionQueue};
+use crate::turn::Turn;
 use crate::work::Work;
 use base::BufPool;
 use controller::Entrance;
-use spec::{Configuration, ControllerStatus, Property};
+use spec::{ControllerStatus, Property};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::mem;
 use std::rc::Rc;
 use std::sync::atomic::{Ordering, fence};
-
-/// Maximum commands that are fetched from a queue before the next queue has its turn.
-const BURST: u16 = 32;
 
 /// Memory of pooled buffers of each size, in bytes.
 const POOL_BYTES: usize = 4 << 20;
@@ -35,7 +33,7 @@ pub(crate) struct Function {
     interrupts: Rc<dyn Interrupts>,
     config: ConfigSpace,
     admin: AdminRegisters,
-    /// Whether the owner calls [`NvmeFunction::look`] and [`NvmeFunction::arm`].
+    /// Whether the function's task leaves it to others to arm the doorbells.
     is_polled: Cell<bool>,
     is_closed: Cell<bool>,
 }
@@ -73,22 +71,22 @@ impl NvmeFunction {
         Some(Self(function))
     }
 
-    /// Leaves doorbells in host memory to the owner, who polls [`Self::look`] while it is awake and
+    /// Leaves doorbells in host memory to a caller that polls [`Self::look`] while it is awake and
     /// calls [`Self::arm`] before it sleeps. Otherwise the function asks the host for real
     /// doorbells whenever it has nothing to do.
     pub fn set_polled(&self) {
         self.0.is_polled.set(true);
     }
 
-    /// Reads the doorbells in host memory. Returns true if there are new commands, whose task it
-    /// wakes.
+    /// Reads the doorbells in host memory. Returns true if there is something to do, for which it
+    /// wakes the function's task.
     #[inline]
     pub fn look(&self) -> bool {
-        let has_next = self.0.look();
-        if has_next {
+        let has_work = self.0.look() && !self.0.parts.budget.is_short();
+        if has_work {
             self.0.parts.work.notify();
         }
-        has_next
+        has_work
     }
 
     /// Asks the host to write real doorbells from now on. [`Self::look`] once more before sleeping.
@@ -110,44 +108,65 @@ impl Function {
         }
     }
 
-    /// Fetches commands from each queue in turn, and raises interrupts. Returns whether there is
-    /// more to do.
+    /// Fetches commands from the admin queue and from the others in turn, and raises interrupts.
+    /// Returns whether there is more to do.
     fn serve_once(&self) -> bool {
         self.look();
-        let mut fetched = 0;
-        for place in 0.. {
-            let queue = self.queues.borrow().at(place).cloned();
+        let mut turn = Turn::default();
+        self.parts.budget.begin_turn();
+        let admin = self.queues.borrow().submission(0).cloned();
+        if let Some(admin) = admin {
+            self.fetch(&admin, &mut turn);
+        }
+        let count = self.queues.borrow().submission_count();
+        for _ in 0..count {
+            let queue = self.queues.borrow().in_turn().cloned();
             let Some(queue) = queue else { break };
-            if !self.parts.controller.takes_commands() {
+            self.fetch(&queue, &mut turn);
+            // A command that does not fit the budget is the next, so that smaller ones do not
+            // take what it waits for.
+            if self.parts.budget.is_short() {
                 break;
             }
-            let count = queue.fetch(BURST, |command| self.manage(&queue, &command));
-            fetched += self.checked(count).unwrap_or(0);
+            self.queues.borrow_mut().pass_turn();
+            if turn.is_over() {
+                break;
+            }
         }
         self.raise();
-        if fetched > 0 {
+        if !turn.is_empty() {
             return true;
         }
-        !self.is_polled.get() && self.arm() && self.look()
+        !self.is_polled.get() && self.arm() && self.look() && !self.parts.budget.is_short()
+    }
+
+    fn fetch(&self, queue: &Rc<SubmissionQueue>, turn: &mut Turn) {
+        if self.parts.controller.takes_commands() {
+            let fetched = queue.fetch(turn, |command| self.manage(queue, &command));
+            self.checked(fetched);
+        }
     }
 
     fn raise(&self) {
-        self.queues.borrow().take_news(|vector| self.interrupts.raise(vector));
+        self.queues.borrow().take_interrupt(|vector| self.interrupts.raise(vector));
     }
 
-    /// Reads the doorbells in host memory. Returns whether a command can be fetched.
+    /// Reads the doorbells in host memory. Returns whether a command can be fetched, or an
+    /// interrupt is to be raised.
     #[inline]
     fn look(&self) -> bool {
+        // The memory of a controller that is disabled, has failed or was shut down is the host's.
+        if !self.parts.controller.takes_commands() {
+            return false;
+        }
         let queues = self.queues.borrow();
-        self.checked(queues.look()).is_some()
-            && queues.has_next()
-            && self.parts.controller.takes_commands()
+        self.checked(queues.look()).is_some() && (queues.has_next() || queues.has_interrupt())
     }
 
     /// Asks the host to write real doorbells. Returns whether doorbells are in host memory: those
     /// of before are to be read once more.
     fn arm(&self) -> bool {
-        let has_shadow = self.checked(self.queues.borrow().arm()).unwrap_or(false);
+        let has_shadow = self.parts.controller.takes_commands() && self.queues.borrow().arm();
         // The host writes a doorbell and then reads the event index.
         fence(Ordering::SeqCst);
         has_shadow
@@ -202,8 +221,7 @@ impl Function {
     }
 
     fn is_enabled(&self) -> bool {
-        let configuration = self.property(Property::CC);
-        Configuration(configuration).is_enabled()
+        self.parts.controller.is_enabled()
     }
 
     fn property(&self, property: Property) -> u32 {

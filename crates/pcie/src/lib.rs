@@ -22,7 +22,9 @@
 //! # Guarantees
 //! - Nothing that a host writes to registers, queues or memory panics. A broken rule of queues ends
 //!   in the fatal status (`CSTS.CFS`) of its own controller, a wrong command in a status.
-//! - A function keeps at most 64 MiB of data, and as many commands as its queues have entries.
+//! - A function keeps at most 64 MiB of data, also of commands that run after their queue ended,
+//!   and as many commands as its queues have entries.
+//! - It fetches 32 commands, or 256 KiB, and then other tasks have their turn.
 //! - A disabled or reset controller touches neither host memory nor interrupts.
 //!
 //! # Trusts
@@ -47,6 +49,7 @@ mod ring;
 mod segments;
 mod shadow_doorbells;
 mod submission_queue;
+mod turn;
 mod work;
 
 pub use bus::{HostMemory, Interrupts, OutsideMemory, PciFunction, Region};

@@ -19,7 +19,7 @@ impl Function {
             AdminOpcode::DELETE_IO_SQ => self.delete_submission_queue(command),
             AdminOpcode::DOORBELL_BUFFER_CONFIG => {
                 let shadow = ShadowDoorbells::new(self.parts.memory.clone(), command.prp());
-                shadow.map(|shadow| self.queues.borrow_mut().follow(shadow))
+                shadow.map(|shadow| self.queues.borrow_mut().set_shadow(shadow))
             }
             other => unreachable!("{other} is not about queues"),
         };

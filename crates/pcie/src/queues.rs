@@ -11,13 +11,26 @@ pub(crate) struct Queues {
     submission: Vec<Rc<SubmissionQueue>>,
     completion: Vec<Rc<CompletionQueue>>,
     shadow: Option<Rc<ShadowDoorbells>>,
+    /// The place of the submission queue that is served next.
+    next: usize,
 }
 
 impl Queues {
-    /// Returns the submission queue at this place of the list.
+    pub(crate) fn submission_count(&self) -> usize {
+        self.submission.len()
+    }
+
+    /// Returns the submission queue that is served next.
     #[inline]
-    pub(crate) fn at(&self, place: usize) -> Option<&Rc<SubmissionQueue>> {
-        self.submission.get(place)
+    pub(crate) fn in_turn(&self) -> Option<&Rc<SubmissionQueue>> {
+        self.submission.get(self.next).or(self.submission.first())
+    }
+
+    /// Has the queue after that be served next.
+    #[inline]
+    pub(crate) fn pass_turn(&mut self) {
+        let next = self.next + 1;
+        self.next = if next < self.submission.len() { next } else { 0 };
     }
 
     pub(crate) fn submission(&self, id: u16) -> Option<&Rc<SubmissionQueue>> {
@@ -34,18 +47,20 @@ impl Queues {
     }
 
     pub(crate) fn add_submission(&mut self, queue: Rc<SubmissionQueue>) {
-        queue.follow(self.shadow.clone().filter(|_| queue.id() > 0));
+        queue.set_shadow(self.shadow.clone().filter(|_| queue.id() > 0));
         self.submission.push(queue);
     }
 
     pub(crate) fn add_completion(&mut self, queue: CompletionQueue) {
-        queue.follow(self.shadow.clone().filter(|_| queue.id() > 0));
+        queue.set_shadow(self.shadow.clone().filter(|_| queue.id() > 0));
         self.completion.push(Rc::new(queue));
     }
 
     pub(crate) fn remove_submission(&mut self, id: u16) -> Option<Rc<SubmissionQueue>> {
         let place = self.submission.iter().position(|queue| queue.id() == id)?;
-        Some(self.submission.remove(place))
+        let removed = self.submission.remove(place);
+        removed.completions().forget(id);
+        Some(removed)
     }
 
     pub(crate) fn remove_completion(&mut self, id: u16) {
@@ -54,13 +69,13 @@ impl Queues {
 
     /// Has the I/O queues read their doorbells from host memory. Hosts write those of the admin
     /// queues as before.
-    pub(crate) fn follow(&mut self, shadow: ShadowDoorbells) {
+    pub(crate) fn set_shadow(&mut self, shadow: ShadowDoorbells) {
         let shadow = Rc::new(shadow);
         for queue in self.submission.iter().filter(|queue| queue.id() > 0) {
-            queue.follow(Some(shadow.clone()));
+            queue.set_shadow(Some(shadow.clone()));
         }
         for queue in self.completion.iter().filter(|queue| queue.id() > 0) {
-            queue.follow(Some(shadow.clone()));
+            queue.set_shadow(Some(shadow.clone()));
         }
         self.shadow = Some(shadow);
     }
@@ -90,10 +105,16 @@ impl Queues {
 
     /// Asks the host to write real doorbells from now on. Returns whether there is a shadow, which
     /// is to be read once more then.
-    pub(crate) fn arm(&self) -> Result<bool, QueueFault> {
-        self.completion.iter().try_for_each(|queue| queue.arm())?;
-        self.submission.iter().try_for_each(|queue| queue.arm())?;
-        Ok(self.shadow.is_some())
+    pub(crate) fn arm(&self) -> bool {
+        self.completion.iter().for_each(|queue| queue.arm());
+        self.submission.iter().for_each(|queue| queue.arm());
+        self.shadow.is_some()
+    }
+
+    /// Returns whether an interrupt is to be raised.
+    #[inline]
+    pub(crate) fn has_interrupt(&self) -> bool {
+        self.completion.iter().any(|queue| queue.has_interrupt())
     }
 
     /// Returns whether a command can be fetched.
@@ -104,8 +125,8 @@ impl Queues {
 
     /// Calls `raise` with the vectors of queues that have posted completions.
     #[inline]
-    pub(crate) fn take_news(&self, raise: impl Fn(u16)) {
-        self.completion.iter().filter_map(|queue| queue.take_news()).for_each(raise);
+    pub(crate) fn take_interrupt(&self, raise: impl Fn(u16)) {
+        self.completion.iter().filter_map(|queue| queue.take_interrupt()).for_each(raise);
     }
 
     /// Ends all queues.

@@ -17,8 +17,8 @@ const PRP_BYTES: usize = 8;
 /// Bytes of an SGL descriptor.
 const DESCRIPTOR_BYTES: usize = 16;
 
-/// Maximum descriptors of an SGL: one for each 512 bytes of the longest transfer.
-const DESCRIPTORS_MAX: u64 = 4_096;
+/// Maximum descriptors of an SGL: two for each page of the longest transfer.
+const DESCRIPTORS_MAX: u64 = 1_024;
 
 /// Parts of host memory, in the order of the data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,7 +34,7 @@ struct Segment {
 }
 
 impl Segments {
-    /// Finds the data of a command that moves `bytes`. An SGL may be longer.
+    /// Finds the data of a command that moves `bytes`. Of a longer SGL only the first part is data.
     pub(crate) fn of(
         command: &Command,
         bytes: u64,
@@ -44,13 +44,18 @@ impl Segments {
         match command.data_pointer_kind() {
             DataPointerKind::Reserved => return Err(Status::INVALID_FIELD),
             DataPointerKind::Prp => segments.follow_prp(command.prp(), bytes, memory)?,
-            DataPointerKind::Sgl => segments.follow_sgl(command.sgl(), memory)?,
+            DataPointerKind::Sgl => segments.follow_sgl(command.sgl(), bytes, memory)?,
         }
         Ok(segments)
     }
 
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Returns the bytes of memory that the list itself takes.
+    pub(crate) fn list_bytes(&self) -> u64 {
+        (self.parts.len() * size_of::<Segment>()) as u64
     }
 
     /// Copies the data from host memory.
@@ -78,6 +83,7 @@ impl Segments {
             memory.write(segment.address, part)?;
             data = rest;
         }
+        assert!(data.is_empty(), "the controller returns no more than the host has room for");
         Ok(())
     }
 
@@ -150,15 +156,16 @@ impl Segments {
     fn follow_sgl(
         &mut self,
         descriptor: SglDescriptor,
+        most: u64,
         memory: &dyn HostMemory,
     ) -> Result<(), Status> {
         let mut left = DESCRIPTORS_MAX;
         let mut next = Some(descriptor);
         while let Some(descriptor) = next.take() {
             match descriptor.identifier {
-                SglDescriptor::DATA_BLOCK => self.add_block(descriptor)?,
+                SglDescriptor::DATA_BLOCK => self.add_block(descriptor, most)?,
                 SglDescriptor::SEGMENT | SglDescriptor::LAST_SEGMENT => {
-                    next = self.add_descriptors(descriptor, &mut left, memory)?;
+                    next = self.add_descriptors(descriptor, (&mut left, most), memory)?;
                 }
                 _ => return Err(Status::SGL_TYPE_INVALID),
             }
@@ -171,7 +178,7 @@ impl Segments {
     fn add_descriptors(
         &mut self,
         segment: SglDescriptor,
-        left: &mut u64,
+        (left, most): (&mut u64, u64),
         memory: &dyn HostMemory,
     ) -> Result<Option<SglDescriptor>, Status> {
         let bytes = u64::from(segment.len.get());
@@ -187,7 +194,7 @@ impl Segments {
             memory.read(address, &mut bytes).map_err(|_| Status::DATA_TRANSFER_ERROR)?;
             let descriptor = SglDescriptor::read_from_bytes(&bytes).expect("it has 16 bytes");
             match descriptor.identifier {
-                SglDescriptor::DATA_BLOCK => self.add_block(descriptor)?,
+                SglDescriptor::DATA_BLOCK => self.add_block(descriptor, most)?,
                 SglDescriptor::SEGMENT | SglDescriptor::LAST_SEGMENT => {
                     let may_follow =
                         place == count - 1 && segment.identifier == SglDescriptor::SEGMENT;
@@ -202,8 +209,10 @@ impl Segments {
         if is_last { Ok(None) } else { Err(Status::INVALID_SGL_SEGMENT) }
     }
 
-    fn add_block(&mut self, block: SglDescriptor) -> Result<(), Status> {
-        self.add(block.address.get(), block.len.get().into())
+    /// Adds a data block, as far as there are fewer than `most` bytes.
+    fn add_block(&mut self, block: SglDescriptor, most: u64) -> Result<(), Status> {
+        let bytes = u64::from(block.len.get()).min(most - self.bytes);
+        if bytes == 0 { Ok(()) } else { self.add(block.address.get(), bytes) }
     }
 
     /// Adds a part, which may continue the previous one.

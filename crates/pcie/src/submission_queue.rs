@@ -6,14 +6,18 @@ use crate::queue_fault::QueueFault;
 use crate::ring::Ring;
 use crate::segments::Segments;
 use crate::shadow_doorbells::ShadowDoorbells;
+use crate::turn::Turn;
 use crate::work::Work;
 use base::limits::VALUE_BYTES_MAX;
 use base::{Buf, BufPool};
 use controller::{Capsule, FusedOrder, HostQueue, Ordered, PcieController, Response, Responses};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use spec::{AdminOpcode, Command, Completion, DataPointer, DataPointerKind, Status, Transfer};
+use spec::{
+    AdminOpcode, Command, Completion, DataPointer, DataPointerKind, Fuse, Status, Transfer,
+};
 use std::cell::{Cell, RefCell};
+use std::mem;
 use std::rc::Rc;
 use zerocopy::FromBytes;
 
@@ -35,6 +39,8 @@ pub(crate) struct SubmissionQueue {
     /// Fetched commands without a completion, by their ids.
     fetched: RefCell<HashMap<u16, Fetched, FixedState>>,
     order: RefCell<FusedOrder<Capsule>>,
+    /// Bytes of the budget of aborted commands, which may still run.
+    of_aborted: Cell<u64>,
     /// Where the host writes the tail, if not to the real doorbell.
     shadow: RefCell<Option<Rc<ShadowDoorbells>>>,
     /// The controller's end. `None` when the queue has ended.
@@ -52,8 +58,8 @@ pub(crate) struct Parts {
 
 /// What is kept of a command until its completion.
 struct Fetched {
-    /// Where its data is.
-    room: Segments,
+    /// Where its data for the host goes.
+    segments: Segments,
     /// Bytes of the budget.
     charge: u64,
 }
@@ -81,6 +87,7 @@ impl SubmissionQueue {
             completions,
             fetched: RefCell::default(),
             order: RefCell::default(),
+            of_aborted: Cell::new(0),
             shadow: RefCell::default(),
             queue: RefCell::default(),
         })
@@ -100,24 +107,26 @@ impl SubmissionQueue {
     }
 
     /// Has the queue read its tail from host memory.
-    pub(crate) fn follow(&self, shadow: Option<Rc<ShadowDoorbells>>) {
+    pub(crate) fn set_shadow(&self, shadow: Option<Rc<ShadowDoorbells>>) {
         *self.shadow.borrow_mut() = shadow;
     }
 
     /// Reads the tail from host memory, if it is there.
     #[inline]
     pub(crate) fn look(&self) -> Result<(), QueueFault> {
-        match &*self.shadow.borrow() {
-            Some(shadow) => self.set_tail(shadow.value(Doorbell::Tail(self.id))?),
-            None => Ok(()),
+        let value =
+            self.shadow.borrow().as_ref().map(|shadow| shadow.value(Doorbell::Tail(self.id)));
+        match value {
+            Some(Ok(tail)) => self.set_tail(tail),
+            // A guest's firmware may move memory while a queue is there.
+            Some(Err(_)) | None => Ok(()),
         }
     }
 
     /// Asks the host to write the real doorbell with its next command.
-    pub(crate) fn arm(&self) -> Result<(), QueueFault> {
-        match &*self.shadow.borrow() {
-            Some(shadow) => Ok(shadow.ask(Doorbell::Tail(self.id), self.tail.get())?),
-            None => Ok(()),
+    pub(crate) fn arm(&self) {
+        if let Some(shadow) = &*self.shadow.borrow() {
+            shadow.set_event_index(Doorbell::Tail(self.id), self.tail.get());
         }
     }
 
@@ -144,35 +153,34 @@ impl SubmissionQueue {
             && self.queue.borrow().is_some()
     }
 
-    /// Fetches up to `most` commands and starts them. Calls `manage` for those about queues.
-    /// Returns how many there were.
+    /// Fetches commands and starts them, as long as `turn` and the budget have room. Calls `manage`
+    /// for those about queues.
     pub(crate) fn fetch(
-        self: &Rc<Self>,
-        most: u16,
+        &self,
+        turn: &mut Turn,
         mut manage: impl FnMut(Command),
-    ) -> Result<u16, QueueFault> {
-        let mut left = most;
-        while left > 0 && self.has_next() {
-            let count = usize::from(self.ring.run(self.tail.get()).min(left)).min(READ_AT_ONCE);
+    ) -> Result<(), QueueFault> {
+        let mut is_stopped = false;
+        while !is_stopped && self.has_next() {
+            let run = usize::from(self.ring.run(self.tail.get()));
             let mut bytes = [0; READ_AT_ONCE * ENTRY_BYTES];
-            let bytes = &mut bytes[..count * ENTRY_BYTES];
+            let bytes = &mut bytes[..run.min(READ_AT_ONCE) * ENTRY_BYTES];
             self.parts.memory.read(self.ring.address(), bytes)?;
             let (entries, _) = bytes.as_chunks::<ENTRY_BYTES>();
             for entry in entries {
                 let command = Command::read_from_bytes(entry).expect("an entry has 64 bytes");
-                match self.take(command) {
+                match (!turn.is_over()).then(|| self.take(command, turn)).flatten() {
                     Some(Next::Started) => {}
                     Some(Next::OfQueues(command)) => manage(command),
                     None => {
-                        self.execute_held();
-                        return Ok(most - left);
+                        is_stopped = true;
+                        break;
                     }
                 }
-                left -= 1;
             }
         }
         self.execute_held();
-        Ok(most - left)
+        Ok(())
     }
 
     fn execute_held(&self) {
@@ -184,65 +192,79 @@ impl SubmissionQueue {
 
     /// Takes the command at the head of the queue. Returns `None` and leaves it there if the queue
     /// or the budget has no room for it.
-    fn take(self: &Rc<Self>, command: Command) -> Option<Next> {
+    fn take(&self, command: Command, turn: &mut Turn) -> Option<Next> {
         if !self.has_room() {
             return None;
         }
         let bytes = self.parts.controller.data_bytes(self.id, &command);
-        let moved = bytes.min(VALUE_BYTES_MAX.into());
-        let is_new = !self.fetched.borrow().contains_key(&command.command_id());
-        if is_new && !self.parts.budget.take(moved) {
+        let checked = self.checked(&command, bytes);
+        let charge = match &checked {
+            // Admin commands move little, and must get through.
+            Ok(segments) if self.id > 0 => segments.bytes() + segments.list_bytes(),
+            _ => 0,
+        };
+        if !self.parts.budget.take(charge) {
             return None;
         }
         self.ring.advance();
-        let charge = if is_new { moved } else { 0 };
-        match self.checked(&command, bytes) {
-            Ok(segments) if is_new => Some(self.start(&command, bytes, segments, charge)),
-            checked => {
-                self.parts.budget.give_back(charge);
-                self.refuse(&command, checked.err().unwrap_or(Status::COMMAND_ID_CONFLICT));
-                Some(Next::Started)
-            }
-        }
+        turn.count(charge);
+        let started = checked.and_then(|segments| self.start(&command, bytes, segments, charge));
+        Some(started.unwrap_or_else(|status| {
+            self.parts.budget.give_back(charge);
+            self.refuse(&command, status);
+            Next::Started
+        }))
     }
 
     /// Checks a command as far as the transport is concerned. Returns where its data is; nowhere if
-    /// it is more than the controller takes, which then refuses it.
+    /// it brings more than the controller takes, which then refuses it.
     fn checked(&self, command: &Command, bytes: u64) -> Result<Segments, Status> {
+        if self.fetched.borrow().contains_key(&command.command_id()) {
+            return Err(Status::COMMAND_ID_CONFLICT);
+        }
         if command.admin_opcode() == AdminOpcode::FABRICS {
             return Err(Status::INVALID_OPCODE);
         }
         if self.id == 0 && command.data_pointer_kind() != DataPointerKind::Prp {
             return Err(Status::INVALID_FIELD);
         }
-        if bytes == 0 || bytes > VALUE_BYTES_MAX.into() {
+        if bytes > VALUE_BYTES_MAX.into() {
+            // More than MDTS. Only the controller knows the status of a value that is too long.
+            return match command.transfer() {
+                Transfer::ToController => Ok(Segments::default()),
+                _ => Err(Status::INVALID_FIELD),
+            };
+        }
+        if bytes == 0 {
             return Ok(Segments::default());
         }
         Segments::of(command, bytes, &*self.parts.memory)
     }
 
-    fn start(&self, command: &Command, bytes: u64, segments: Segments, charge: u64) -> Next {
-        // Of a longer SGL only the first part is data.
-        let len = if bytes > VALUE_BYTES_MAX.into() { bytes } else { segments.bytes().min(bytes) };
+    fn start(
+        &self,
+        command: &Command,
+        bytes: u64,
+        mut segments: Segments,
+        charge: u64,
+    ) -> Result<Next, Status> {
+        let len = if bytes > VALUE_BYTES_MAX.into() { bytes } else { segments.bytes() };
         let mut data = Buf::phantom(0, 0);
         if command.transfer() == Transfer::ToController && segments.bytes() > 0 {
             let mut gathered = self.parts.pool.take(usize::try_from(len).expect("it is short"));
-            if segments.gather(&*self.parts.memory, gathered.as_mut()).is_err() {
-                self.parts.budget.give_back(charge);
-                self.refuse(command, Status::DATA_TRANSFER_ERROR);
-                return Next::Started;
-            }
+            let brought = mem::take(&mut segments).gather(&*self.parts.memory, gathered.as_mut());
+            brought.map_err(|_| Status::DATA_TRANSFER_ERROR)?;
             data = gathered.freeze();
         }
-        self.fetched.borrow_mut().insert(command.command_id(), Fetched { room: segments, charge });
+        self.fetched.borrow_mut().insert(command.command_id(), Fetched { segments, charge });
         if self.id == 0 && is_of_queues(command.admin_opcode()) {
-            return Next::OfQueues(*command);
+            return Ok(Next::OfQueues(*command));
         }
         // To the controller the data is that of a transport of its own.
         let len = u32::try_from(len).unwrap_or(u32::MAX);
         let command = command.with_data_pointer(DataPointer::Transport { len });
         self.submit(Capsule::new(command, data));
-        Next::Started
+        Ok(Next::Started)
     }
 
     /// Submits a command, or both of a fused operation once the second has come.
@@ -263,13 +285,25 @@ impl SubmissionQueue {
         }
     }
 
-    /// Completes a command that the controller does not get.
+    /// Completes a command that the controller does not get. A first command of a fused operation
+    /// that waits for its second one waits no more.
     fn refuse(&self, command: &Command, status: Status) {
-        let entry = Completion::new(command.command_id(), status, 0).with_do_not_retry();
-        self.post(entry);
+        let first = self.order.borrow_mut().withdraw(|_| true);
+        if let Some(Capsule { command: first, .. }) = first {
+            let is_second = command.fuse() == Fuse::Second;
+            self.complete(
+                first.command_id(),
+                if is_second {
+                    Status::FAILED_FUSED_COMMAND
+                } else {
+                    Status::MISSING_FUSED_COMMAND
+                },
+            );
+        }
+        self.post(Completion::new(command.command_id(), status, 0).with_do_not_retry());
     }
 
-    /// Completes a command about queues.
+    /// Completes a command that was fetched and that the controller does not have.
     pub(crate) fn complete(&self, command_id: u16, status: Status) {
         self.finish(command_id);
         let entry = Completion::new(command_id, status, 0);
@@ -284,11 +318,11 @@ impl SubmissionQueue {
         self.parts.work.notify();
     }
 
-    /// Forgets a command. Returns where its data goes.
-    fn finish(&self, command_id: u16) -> Option<Segments> {
-        let Fetched { room, charge } = self.fetched.borrow_mut().remove(&command_id)?;
-        self.parts.budget.give_back(charge);
-        Some(room)
+    /// Forgets a command that has ended.
+    fn finish(&self, command_id: u16) {
+        if let Some(Fetched { charge, .. }) = self.fetched.borrow_mut().remove(&command_id) {
+            self.parts.budget.give_back(charge);
+        }
     }
 
     /// Ends the queue: commands that have started run to their end without a completion.
@@ -297,9 +331,6 @@ impl SubmissionQueue {
         // The admin queue ends with its controller.
         if let Some(queue) = queue.filter(|_| self.id > 0) {
             queue.close();
-        }
-        for (_, fetched) in self.fetched.borrow_mut().drain() {
-            self.parts.budget.give_back(fetched.charge);
         }
     }
 }
@@ -316,16 +347,35 @@ const fn is_of_queues(opcode: AdminOpcode) -> bool {
     )
 }
 
-/// The controller's handle of a queue.
+/// The controller's handle of a queue. It is dropped when the last command of the queue has ended.
 pub(crate) struct QueueHandle(pub(crate) Rc<SubmissionQueue>);
+
+impl Drop for QueueHandle {
+    fn drop(&mut self) {
+        let queue = &self.0;
+        let left: u64 = queue.fetched.borrow_mut().drain().map(|(_, it)| it.charge).sum();
+        queue.parts.budget.give_back(left + queue.of_aborted.take());
+        queue.parts.work.notify();
+    }
+}
 
 impl Responses for QueueHandle {
     fn respond(&self, Response { mut entry, data, .. }: Response) {
         let queue = &self.0;
-        let room = queue.finish(entry.command_id());
-        let Some(room) = room else { return };
+        // A reset of the subsystem by another host has disabled the controller.
+        let controller = &queue.parts.controller;
+        if !controller.takes_commands() && !controller.is_enabled() {
+            return;
+        }
+        let fetched = queue.fetched.borrow_mut().remove(&entry.command_id());
+        let Some(Fetched { segments, charge }) = fetched else { return };
+        if entry.status() == Status::ABORT_REQUESTED {
+            queue.of_aborted.set(queue.of_aborted.get() + charge);
+        } else {
+            queue.parts.budget.give_back(charge);
+        }
         if let Some(bytes) = data.bytes().filter(|bytes| !bytes.is_empty())
-            && room.scatter(&*queue.parts.memory, bytes).is_err()
+            && segments.scatter(&*queue.parts.memory, bytes).is_err()
         {
             entry = Completion::new(entry.command_id(), Status::DATA_TRANSFER_ERROR, 0);
         }

@@ -104,8 +104,9 @@ async fn receive_message(
     message.reserve_exact(bytes);
     message.extend_from_slice(&header);
     message.resize(bytes, 0);
-    fill(stream, &mut message[header.len()..], fds).await?;
-    Ok(())
+    let body = &mut message[header.len()..];
+    let (expected, received) = (body.len(), fill(stream, body, fds).await?);
+    if received < expected { Err(Reason::ClientBroke) } else { Ok(()) }
 }
 
 /// Receives as many bytes as `into` has, or none if the client has disconnected before the first.

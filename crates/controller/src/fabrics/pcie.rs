@@ -69,6 +69,12 @@ impl PcieController {
         self.association.registers.takes_commands()
     }
 
+    /// Returns whether the host has enabled the controller (CC.EN).
+    #[inline]
+    pub fn is_enabled(&self) -> bool {
+        self.association.registers.configuration.get().is_enabled()
+    }
+
     /// Sets the fatal status (CSTS.CFS): the host broke a rule of queues, or its memory is gone.
     pub fn fail(&self) {
         self.association.registers.fail();
@@ -148,7 +154,7 @@ impl PcieController {
     /// Ends the admin queue of a disabled controller: also one that a reset of the subsystem has
     /// disabled.
     fn end_disabled(&self) {
-        if self.association.registers.configuration.get().is_enabled() {
+        if self.is_enabled() {
             return;
         }
         if let Some(admin) = self.admin.take() {

@@ -1,6 +1,7 @@
 use crate::driver::Driver;
 use crate::ram::{PAGE, PAGE_BYTES, place};
-use crate::world::{BLOCK, KV, World, run_real};
+use crate::world::{BLOCK, KV, World, run, run_real};
+use pcie::PciFunction;
 use spec::{Command, SglDescriptor, Status, StoreOptions};
 use zerocopy::IntoBytes;
 
@@ -261,6 +262,15 @@ fn a_command_that_moves_too_much_is_refused_before_its_data_is_looked_at() {
         let store = Command::store(KV, b"key", (2 << 20) + 1, StoreOptions::NONE);
         let status = driver.execute(1, store.with_prp([0x7000_0000, 0])).await.status();
         assert_eq!(status, Status::INVALID_VALUE_SIZE);
+        let value = place(&driver.ram, 0, b"value");
+        let store = Command::store(KV, b"key", 5, StoreOptions::NONE).with_prp([value, 0]);
+        driver.execute(1, store).await;
+        for command in
+            [Command::retrieve(KV, b"key", (2 << 20) + 1), Command::list(KV, b"", 4 << 20)]
+        {
+            let found = driver.execute(1, command.with_prp([value, 0])).await;
+            assert_eq!(found.status(), Status::INVALID_FIELD, "it is more than MDTS");
+        }
     });
 }
 
@@ -278,4 +288,77 @@ fn data_in_flight_is_bounded_and_all_of_it_arrives() {
             assert_eq!(driver.next(1).await.status(), Status::SUCCESS);
         }
     });
+}
+
+#[test]
+fn data_of_commands_that_run_on_after_a_reset_is_bounded() {
+    run(8, async |world| {
+        let driver = world.host(64).await;
+        let pages = scattered(&driver, 512);
+        let entries = prp(&driver, &pages, 0, 0);
+        let write = Command::write(BLOCK, 0, 512).with_prp(entries);
+        let closed = world.gate.close();
+        for reset in 0..4 {
+            for _ in 0..20 {
+                driver.submit(1, write);
+            }
+            driver.settle().await;
+            // 64 MiB are 31 of them with their lists. Those that are not fetched are not the
+            // device's, so it writes no more than these.
+            match reset {
+                0 => driver.configure(spec::Configuration(0)),
+                1 => driver.function.reset(),
+                _ => {
+                    let delete = Command::delete_io_sq(1);
+                    assert_eq!(driver.admin(delete).await.status(), Status::SUCCESS);
+                    let create = Command::delete_io_cq(1);
+                    assert_eq!(driver.admin(create).await.status(), Status::SUCCESS);
+                }
+            }
+            if reset < 2 {
+                driver.enable();
+            }
+            driver.create_queue(1, 64).await;
+        }
+        // Nothing is left of the budget: a command waits until the others have ended.
+        driver.submit(1, write);
+        driver.settle().await;
+        let fetched = driver.execute(0, Command::keep_alive()).await.queue_head();
+        assert!(fetched > 0, "the admin queue is served all the same");
+        assert!(driver.try_next(1).is_none());
+        drop(closed);
+        assert_eq!(driver.next(1).await.status(), Status::SUCCESS);
+    });
+}
+
+#[test]
+fn a_command_that_waits_for_the_budget_is_not_passed_by_small_ones() {
+    for has_shadow in [false, true] {
+        run(9, async |world| {
+            let driver = world.host(64).await;
+            driver.create_queue(2, 64).await;
+            if has_shadow {
+                driver.use_shadow().await;
+            }
+            let pages = scattered(&driver, 512);
+            let entries = prp(&driver, &pages, 0, 0);
+            let closed = world.gate.close();
+            // The 32nd does not fit.
+            for _ in 0..32 {
+                driver.submit(1, Command::write(BLOCK, 0, 512).with_prp(entries));
+            }
+            driver.settle().await;
+            for _ in 0..40 {
+                driver.submit(2, Command::write(BLOCK, 600, 16).with_prp(entries));
+            }
+            driver.settle().await;
+            drop(closed);
+            for _ in 0..32 {
+                assert_eq!(driver.next(1).await.status(), Status::SUCCESS);
+            }
+            for _ in 0..40 {
+                assert_eq!(driver.next(2).await.status(), Status::SUCCESS);
+            }
+        });
+    }
 }

@@ -1,5 +1,5 @@
 use crate::world::{KV, run_real};
-use spec::{Command, Status};
+use spec::{Command, Configuration, Shutdown, Status};
 
 #[test]
 fn doorbells_in_memory_are_found_whether_the_function_waits_or_works() {
@@ -95,6 +95,68 @@ fn completions_that_wait_go_on_when_the_shadow_of_the_head_moves() {
         let taken = std::iter::from_fn(|| driver.try_next(1)).count();
         assert_eq!(taken, 3);
         driver.ring_head(1);
+        driver.settle().await;
+        assert!(driver.try_next(1).is_some());
+    });
+}
+
+#[test]
+fn an_awake_function_interrupts_for_completions_that_waited() {
+    run_real(5, async |world| {
+        let driver = world.host(4).await;
+        driver.use_shadow().await;
+        driver.function.set_polled();
+        for _ in 0..3 {
+            driver.submit(1, Command::exist(KV, b"k"));
+        }
+        driver.function.look();
+        driver.settle().await;
+        driver.submit(1, Command::exist(KV, b"k"));
+        driver.function.look();
+        driver.settle().await;
+        assert_eq!(std::iter::from_fn(|| driver.try_next(1)).count(), 3);
+        let before = driver.raised.count(1);
+        driver.ring_head(1);
+        assert!(driver.function.look(), "there is an interrupt to raise");
+        driver.settle().await;
+        assert_eq!(driver.raised.count(1), before + 1);
+        assert!(driver.try_next(1).is_some());
+    });
+}
+
+#[test]
+fn a_controller_that_was_shut_down_leaves_the_shadow_alone() {
+    run_real(6, async |world| {
+        let driver = world.host(8).await;
+        driver.use_shadow().await;
+        driver.execute(1, Command::exist(KV, b"k")).await;
+        driver.settle().await;
+        driver.configure(Configuration::ENABLE_ALL_COMMAND_SETS.with_shutdown(Shutdown::Normal));
+        let writes = driver.ram.writes();
+        driver.write(0x1008, 0);
+        driver.settle().await;
+        driver.function.arm();
+        assert!(!driver.function.look());
+        assert_eq!(driver.ram.writes(), writes);
+    });
+}
+
+#[test]
+fn a_shadow_without_memory_has_no_news() {
+    run_real(7, async |world| {
+        let driver = world.host(8).await;
+        let (values, indexes) = (driver.ram.allocate(1), driver.ram.allocate(1));
+        driver.admin(Command::doorbell_buffer_config(values, indexes)).await;
+        driver.ram.unmap(values, 1);
+        driver.ram.unmap(indexes, 1);
+        driver.write(0x1008, 0);
+        driver.settle().await;
+        assert!(driver.status().is_ready());
+        driver.ram.map(values, 1);
+        driver.ram.map(indexes, 1);
+        driver.push(1, Command::exist(KV, b"k").with_command_id(1));
+        driver.ram.put(values + 8, &1_u32.to_le_bytes());
+        driver.write(0x1008, 1);
         driver.settle().await;
         assert!(driver.try_next(1).is_some());
     });

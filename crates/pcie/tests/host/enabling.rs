@@ -237,3 +237,15 @@ fn features_of_interrupts_are_there_and_end_with_a_reset() {
         assert_eq!(driver.admin(get(one, 3)).await.result(), 3);
     });
 }
+
+#[test]
+fn a_host_on_pcie_has_no_keep_alive_timer() {
+    run(11, async |world| {
+        let driver = world.host(16).await;
+        let set = Command::set_features(Feature::KEEP_ALIVE_TIMER, 0, 5_000);
+        assert_eq!(driver.admin(set).await.status(), Status::INVALID_FIELD);
+        let data = driver.ram.allocate(1);
+        driver.admin(Command::identify(Cns::CONTROLLER, 0).with_prp([data, 0])).await;
+        assert_eq!(driver.ram.get(data + 320, 2), [0, 0], "KAS");
+    });
+}

@@ -375,3 +375,43 @@ fn a_completion_queue_raises_its_own_vector_or_none() {
         assert_eq!(driver.raised.total(), before);
     });
 }
+
+#[test]
+fn a_first_command_does_not_wait_for_a_second_one_that_is_refused() {
+    run(16, async |world| {
+        let driver = world.host(16).await;
+        let page = driver.ram.allocate(1);
+        let compare = Command::compare(BLOCK, 1, 1).with_fuse(Fuse::First).with_prp([page, 0]);
+        let write = Command::write(BLOCK, 1, 1).with_fuse(Fuse::Second);
+        for (second, first_status) in [
+            (write.with_prp([page + 2, 0]), Status::FAILED_FUSED_COMMAND),
+            (write.with_prp([0x7000_0000, 0]), Status::FAILED_FUSED_COMMAND),
+            (Command::read(BLOCK, 0, 1).with_prp([page + 2, 0]), Status::MISSING_FUSED_COMMAND),
+        ] {
+            driver.submit(1, compare);
+            driver.submit(1, second);
+            assert_eq!(driver.next(1).await.status(), first_status);
+            assert!(!driver.next(1).await.status().is_success());
+        }
+        // The next second command is of no first one.
+        driver.submit(1, write.with_prp([page, 0]));
+        assert_eq!(driver.next(1).await.status(), Status::MISSING_FUSED_COMMAND);
+    });
+}
+
+#[test]
+fn completions_of_a_deleted_queue_are_not_posted_later() {
+    run_real(17, async |world| {
+        let driver = world.host(4).await;
+        for ids in [0..3, 10..13] {
+            ids.for_each(|id| driver.push(1, Command::exist(KV, b"k").with_command_id(id)));
+            driver.ring_tail(1);
+            driver.settle().await;
+        }
+        assert_eq!(driver.admin(Command::delete_io_sq(1)).await.status(), Status::SUCCESS);
+        assert_eq!(std::iter::from_fn(|| driver.try_next(1)).count(), 3);
+        driver.ring_head(1);
+        driver.settle().await;
+        assert!(driver.try_next(1).is_none());
+    });
+}

@@ -94,6 +94,8 @@ fn of_model(association: &Association) -> IdentifyController {
             vendor_id: PCI_VENDOR_ID.into(),
             subsystem_vendor_id: PCI_VENDOR_ID.into(),
             sgl_support: (IdentifyController::SGL | IdentifyController::SGL_LONGER).into(),
+            attributes: IdentifyController::HOST_ID_128.into(),
+            keep_alive_granularity: 0.into(),
             optional_admin_commands: (ADMIN_COMMANDS | IdentifyController::DOORBELL_BUFFER).into(),
             ..common(association)
         },
