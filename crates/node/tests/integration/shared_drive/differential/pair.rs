@@ -53,14 +53,20 @@ impl Pair {
         let balance = (seed / 2).is_multiple_of(2).then(|| eager(seed));
         let balanced = if balance.is_some() { ", balanced" } else { "" };
         let server = format!("{reactors} reactors{balanced}, drive on {medium}");
+        // A policy that deals clients by load could leave a reactor that is busy without one.
+        let connecting = balance.map(|eager| BalanceConfig { policy: Policy::RoundRobin, ..eager });
         let files = on_disk.then(|| (File::formatted(), File::formatted()));
         let (one, many) = match &files {
-            Some((one, many)) => (one.serve(1), many.serve_balanced(reactors, balance)),
-            None => (serve_memory(1), serve_memory_balanced(reactors, balance)),
+            Some((one, many)) => (one.serve(1), many.serve_balanced(reactors, connecting)),
+            None => (serve_memory(1), serve_memory_balanced(reactors, connecting)),
         };
+        let many = Side::of(many);
+        if let Some(balance) = balance {
+            many.set_balance(balance);
+        }
         Self {
             one: Side::of(one),
-            many: Side::of(many),
+            many,
             file: files.map(|(_, many)| many),
             comparers: (0..CLIENTS).map(|_| Comparer::default()).collect(),
             name: format!("seed {seed}, {server}"),
@@ -225,9 +231,8 @@ fn eager(seed: u64) -> BalanceConfig {
     let policies = [Policy::ProportionalShare, Policy::Auto, Policy::RoundRobin];
     let policy = policies[usize::try_from(seed / 4 % 3).expect("below 3")];
     let window = Nanos::from_millis(1);
-    // With less, `auto` could place all connections of a test on one reactor.
-    let spread = if policy == Policy::Auto { 0.5 } else { 0.0 };
-    let settings = Settings { overload: 0.0, spread, movable: 1.0, window, ..Settings::default() };
+    let settings =
+        Settings { overload: 0.0, spread: 0.0, movable: 1.0, window, ..Settings::default() };
     BalanceConfig { policy, settings }
 }
 

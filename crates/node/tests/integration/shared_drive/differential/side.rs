@@ -2,6 +2,7 @@ use super::client::{Client, RedisClient};
 use super::request::{Reply, Request, Round};
 use crate::shared_drive::peer::Peer;
 use crate::shared_drive::scene::Scene;
+use node::server::BalanceConfig;
 use std::sync::Barrier;
 use std::thread;
 
@@ -48,6 +49,11 @@ impl Side {
         let reactors = self.scene.status().reactors;
         let commands: Vec<u64> = reactors.iter().map(|reactor| reactor.commands).collect();
         assert!(commands.iter().all(|count| *count > 0), "commands of each: {commands:?}");
+    }
+
+    /// Balances the reactors by `config`. Connected clients stay where they are.
+    pub(crate) fn set_balance(&self, config: BalanceConfig) {
+        self.scene.server.ruler().set_balance(config);
     }
 
     /// Returns the number of commands that reactors had others execute.
