@@ -1,10 +1,14 @@
 use crate::accept::{AcceptError, BACKLOG, ignore_passing};
 use crate::driver;
+use crate::retry_busy::retry_busy;
 use crate::unix::{FLAGS, UnixStream, socket};
 use rustix::event::PollFlags;
 use rustix::fs::{Mode, fchmod};
 use rustix::io::Errno;
-use rustix::net::{Shutdown, SocketAddrUnix, accept_with, bind, connect, listen, shutdown};
+use rustix::net::{
+    AddressFamily, Shutdown, SocketAddrUnix, SocketType, accept_with, bind, connect, listen,
+    shutdown, socket_with,
+};
 use std::cell::Cell;
 use std::fs::Metadata;
 use std::io;
@@ -34,6 +38,14 @@ impl UnixListener {
     /// process listens at. The error is [`io::ErrorKind::AddrInUse`] if a process does, and
     /// [`io::ErrorKind::AlreadyExists`] if the file is another kind of file.
     pub fn bind(path: &Path) -> io::Result<Self> {
+        // The ring of a process that was killed holds its socket for some ms.
+        let is_taken = |bound: &io::Result<_>| {
+            bound.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
+        };
+        retry_busy(|| Self::bind_once(path), is_taken)
+    }
+
+    fn bind_once(path: &Path) -> io::Result<Self> {
         let address = SocketAddrUnix::new(path)?;
         let fd = socket()?;
         // The kernel gives the file the mode of the socket, so the file never has a wider one.
@@ -116,11 +128,12 @@ fn remove_stale(path: &Path, address: &SocketAddrUnix) -> io::Result<()> {
         let sentence = "a file that is no socket is there: choose another path";
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, sentence));
     }
-    match connect(socket()?, address) {
+    // A socket of another type tells a listener from none and makes no connection.
+    let probe = socket_with(AddressFamily::UNIX, SocketType::DGRAM, FLAGS, None)?;
+    match connect(probe, address) {
         Err(Errno::CONNREFUSED) => {}
         Err(Errno::NOENT) => return Ok(()),
-        // A full backlog is a listener too.
-        Ok(()) | Err(Errno::AGAIN) => return Err(Errno::ADDRINUSE.into()),
+        Ok(()) | Err(Errno::PROTOTYPE) => return Err(Errno::ADDRINUSE.into()),
         Err(error) => return Err(error.into()),
     }
     SocketFile { path: path.to_owned(), identity: identity(&found) }.remove();
