@@ -19,9 +19,11 @@ use std::rc::Rc;
 use std::sync::mpsc::Sender;
 use vfio_user::{Ended, Reason};
 
-/// How often, and how long each time, a new connection waits for the end of the one before. Its
-/// process may have been killed, and the kernel reports that to another task.
-const GRACE: (u32, Nanos) = (10, Nanos::from_millis(10));
+/// How long a new connection waits for the end of the one before. Its process may have been killed,
+/// and the kernel reports that to another task.
+const GRACE: Nanos = Nanos::from_millis(100);
+
+const SECOND: &str = "a second connection was closed: a socket is for one virtual machine";
 
 const NO_CONTROLLER: &str = "a connection was closed: the subsystem has as many controllers as \
                              `associations` in [limits] allows";
@@ -67,6 +69,7 @@ impl VfioListener {
         let Self { nqn, path, listener, places, .. } = self;
         let (session, is_idle) = (RefCell::default(), Notify::new());
         let (connections, is_over) = (Cell::new(0), Cell::new(false));
+        let (next, held) = (RefCell::default(), Cell::new(0));
         let socket = Rc::new(VfioSocket {
             nqn,
             path,
@@ -76,6 +79,8 @@ impl VfioListener {
             users,
             tell,
             session,
+            next,
+            held,
             is_idle,
             connections,
             is_over,
@@ -97,6 +102,10 @@ pub(super) struct VfioSocket {
     /// Takes messages for the server's operator.
     tell: Sender<String>,
     session: RefCell<Option<Session>>,
+    /// A connection that waits for the end of the session, and its number among such ones.
+    next: RefCell<Option<(u64, UnixStream)>>,
+    /// How many have waited.
+    held: Cell<u64>,
     /// Notified when the session ends.
     is_idle: Notify,
     /// Connections that were served.
@@ -118,23 +127,10 @@ impl VfioSocket {
         loop {
             pace.wait().await;
             match self.listener.accept().await {
-                Ok(stream) => {
-                    self.wait_for_leaving().await;
-                    self.let_in(stream);
-                }
+                Ok(stream) => self.let_in(stream),
                 Err(AcceptError::Closed) => return,
                 Err(AcceptError::Failed(_)) => clock::sleep(PAUSE, Stage::Queue).await,
             }
-        }
-    }
-
-    async fn wait_for_leaving(&self) {
-        let (times, pause) = GRACE;
-        for _ in 0..times {
-            if self.session.borrow().is_none() {
-                return;
-            }
-            clock::sleep(pause, Stage::Queue).await;
         }
     }
 
@@ -143,7 +139,7 @@ impl VfioSocket {
             return;
         }
         if self.session.borrow().is_some() {
-            return self.say("a second connection was closed: a socket is for one virtual machine");
+            return self.hold(stream);
         }
         let Some(place) = self.places.take() else {
             return self.say("a connection was closed: the limit of connections is reached");
@@ -160,6 +156,26 @@ impl VfioSocket {
             }
             socket.session.take();
             socket.is_idle.notify();
+            if let Some((_, next)) = socket.next.take() {
+                socket.let_in(next);
+            }
+        });
+    }
+
+    /// Holds a connection for [`GRACE`]: until then the session may end, and it is the next.
+    fn hold(self: &Rc<Self>, stream: UnixStream) {
+        let number = self.held.get() + 1;
+        self.held.set(number);
+        if self.next.replace(Some((number, stream))).is_some() {
+            self.say(SECOND);
+        }
+        let socket = self.clone();
+        clock::spawn(async move {
+            clock::sleep(GRACE, Stage::Queue).await;
+            let late = socket.next.borrow_mut().take_if(|(held, _)| *held == number);
+            if late.is_some() {
+                socket.say(SECOND);
+            }
         });
     }
 
@@ -206,6 +222,7 @@ impl VfioSocket {
     pub(super) async fn close(&self) {
         self.is_over.set(true);
         self.listener.close();
+        self.next.take();
         if let Some(session) = &*self.session.borrow() {
             session.stream.shut_down();
         }
