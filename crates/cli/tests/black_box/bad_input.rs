@@ -28,7 +28,8 @@ fn commands_that_there_are_not_are_refused() {
         ("help", "unrecognized subcommand"),
         (
             "serve",
-            "--device <DEVICE> <--nvme-tcp <ADDR>|--resp <ADDR>|--resp-tls <ADDR>|--config <FILE>>",
+            "--device <DEVICE> <--nvme-tcp <ADDR>|--vfio-user <SOCK>|--resp <ADDR>|--resp-tls \
+             <ADDR>|--config <FILE>>",
         ),
         ("--json", "unexpected argument '--json'"),
         ("--frobnicate", "unexpected argument"),
