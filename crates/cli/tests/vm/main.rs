@@ -52,51 +52,43 @@ mod values;
 #[cfg(test)]
 mod zoned;
 
-/// Makes a test for each kernel of each function, which takes a booted guest and a target.
+/// Makes a test for each of some guests of a function, which takes a booted one and a target.
+#[cfg(test)]
+macro_rules! on {
+    ($check:ident: $($name:ident $guest:ident)*) => {
+        mod $check {
+            $(
+                #[test]
+                fn $name() {
+                    crate::debian::$guest.lend(super::$check);
+                }
+            )*
+        }
+    };
+}
+#[cfg(test)]
+use on;
+
+/// Makes a test for each kernel of each function.
 #[cfg(test)]
 macro_rules! on_each_kernel {
     ($($check:ident)*) => {$(
-        mod $check {
-            #[test]
-            fn on_debian_12() {
-                crate::debian::DEBIAN_12.lend(super::$check);
-            }
-
-            #[test]
-            fn on_backports() {
-                crate::debian::BACKPORTS.lend(super::$check);
-            }
-        }
+        crate::on!($check: on_debian_12 DEBIAN_12 on_backports BACKPORTS);
     )*};
 }
 #[cfg(test)]
 use on_each_kernel;
 
-/// Makes a test for each kernel and each transport of each function, as [`on_each_kernel`] does.
+/// Makes a test for each kernel and each transport of each function.
 #[cfg(test)]
 macro_rules! over_each_transport {
     ($($check:ident)*) => {$(
-        mod $check {
-            #[test]
-            fn on_debian_12() {
-                crate::debian::DEBIAN_12.lend(super::$check);
-            }
-
-            #[test]
-            fn on_backports() {
-                crate::debian::BACKPORTS.lend(super::$check);
-            }
-
-            #[test]
-            fn over_pcie_on_debian_12() {
-                crate::debian::DEBIAN_12_WITH_SLOT.lend(super::$check);
-            }
-
-            #[test]
-            fn over_pcie_on_backports() {
-                crate::debian::BACKPORTS_WITH_SLOT.lend(super::$check);
-            }
-        }
+        crate::on!($check:
+            on_debian_12 DEBIAN_12
+            on_backports BACKPORTS
+            over_pcie_on_debian_12 DEBIAN_12_WITH_SLOT
+            over_pcie_on_backports BACKPORTS_WITH_SLOT
+        );
     )*};
 }
 #[cfg(test)]

@@ -7,17 +7,10 @@ use crate::kv::{self, KEY_DOES_NOT_EXIST};
 use crate::target::Target;
 use crate::transport::Transport;
 
-mod a_server_that_was_killed_is_plugged_in_again {
-    #[test]
-    fn on_debian_12() {
-        crate::debian::DEBIAN_12_WITH_SLOT.lend(super::a_server_that_was_killed);
-    }
-
-    #[test]
-    fn on_backports() {
-        crate::debian::BACKPORTS_WITH_SLOT.lend(super::a_server_that_was_killed);
-    }
-}
+crate::on!(killed_server_is_plugged_in_again:
+    on_debian_12 DEBIAN_12_WITH_SLOT
+    on_backports BACKPORTS_WITH_SLOT
+);
 
 fn keep_a_value(guest: &mut Guest) {
     guest.make("/tmp/in", 20_001);
@@ -26,7 +19,7 @@ fn keep_a_value(guest: &mut Guest) {
 
 /// QEMU does not connect a second time, so the guest gives the device up. QEMU 11.1 aborts if the
 /// guest uses the device before QEMU has noticed that the server is gone.
-fn a_server_that_was_killed(guest: &mut Guest, target: &mut Target) {
+fn killed_server_is_plugged_in_again(guest: &mut Guest, target: &mut Target) {
     target.connect(guest, "");
     keep_a_value(guest);
     target.kill();
