@@ -1,14 +1,13 @@
 //! The layout of base address register 0 (NVMe over PCIe 1.1, Controller Registers): properties,
 //! doorbells, and what MSI-X needs.
 
+use std::ops::Range;
+
 /// Bytes of BAR 0. Windows requires at least 16 KiB.
 pub(crate) const BAR0_BYTES: u64 = 16_384;
 
-/// Where the doorbells begin. They have a page of their own.
-pub(crate) const DOORBELLS_OFFSET: u64 = 0x1000;
-
-/// Bytes of the doorbells.
-pub(crate) const DOORBELLS_BYTES: u64 = 0x1000;
+/// Where the doorbells are in BAR 0: a page of their own, which a host may map.
+pub const DOORBELLS: Range<u64> = 0x1000..0x2000;
 
 /// Where the MSI-X table begins. The transport keeps the table; its bytes here are zeros.
 pub(crate) const MSIX_TABLE_OFFSET: u32 = 0x2000;
@@ -23,7 +22,8 @@ const MSIX_ENTRY_BYTES: u32 = 16;
 /// each, and one for the admin queue, are not more than the 128 at which Windows stops.
 pub(crate) const IO_QUEUES_MAX: u16 = 127;
 
-const _: () = assert!((IO_QUEUES_MAX as u64 + 1) * 8 <= DOORBELLS_BYTES, "doorbells fit");
+const _: () =
+    assert!((IO_QUEUES_MAX as u64 + 1) * 8 <= DOORBELLS.end - DOORBELLS.start, "doorbells fit");
 const _: () = assert!(
     (IO_QUEUES_MAX as u32 + 1) * MSIX_ENTRY_BYTES <= MSIX_PENDING_OFFSET - MSIX_TABLE_OFFSET,
     "the MSI-X table fits"
@@ -40,7 +40,7 @@ impl Doorbell {
     /// Returns the doorbell at `offset` of BAR 0, if there is one. The stride is 4 bytes
     /// (CAP.DSTRD is 0).
     pub(crate) fn at(offset: u64) -> Option<Self> {
-        let place = offset.checked_sub(DOORBELLS_OFFSET).filter(|it| *it < DOORBELLS_BYTES)?;
+        let place = DOORBELLS.contains(&offset).then(|| offset - DOORBELLS.start)?;
         let queue = u16::try_from(place / 8).ok()?;
         match place % 8 {
             0 => Some(Self::Tail(queue)),
@@ -49,8 +49,15 @@ impl Doorbell {
         }
     }
 
-    /// Returns the offset of the doorbell from the first one: in BAR 0, and in a page of shadow
-    /// doorbells.
+    /// Returns the id of its queue.
+    #[inline]
+    pub(crate) fn queue(self) -> u16 {
+        let (Self::Tail(queue) | Self::Head(queue)) = self;
+        queue
+    }
+
+    /// Returns the offset of the doorbell from the first one: in BAR 0, and in pages that are
+    /// polled.
     pub(crate) fn offset(self) -> u64 {
         match self {
             Self::Tail(queue) => u64::from(queue) * 8,

@@ -60,6 +60,16 @@ pub trait HostMemory {
 #[error("the host has no memory at {0:#x} for this access")]
 pub struct OutsideMemory(pub u64);
 
+/// The page of doorbells of BAR 0, which the host maps and writes without telling the function.
+pub trait DoorbellPage {
+    /// Loads the doorbell at `offset` from the first one, before later accesses of this function.
+    /// The offset is a multiple of 4 below 4,096.
+    fn load(&self, offset: u64) -> u32;
+
+    /// Stores a doorbell, as a host does.
+    fn store(&self, offset: u64, value: u32);
+}
+
 /// The interrupts of a function.
 pub trait Interrupts {
     /// Raises an MSI-X vector. Does nothing if the host has not set it up.

@@ -1,8 +1,8 @@
 use crate::bar0::Doorbell;
 use crate::bus::HostMemory;
+use crate::polled_doorbells::PolledDoorbells;
 use crate::queue_fault::QueueFault;
 use crate::ring::Ring;
-use crate::shadow_doorbells::ShadowDoorbells;
 use spec::Completion;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -30,8 +30,8 @@ pub(crate) struct CompletionQueue {
     vector: Option<u16>,
     /// Whether entries were posted since its vector was raised.
     has_unsignalled: Cell<bool>,
-    /// Where the host writes the head, if not to the real doorbell.
-    shadow: RefCell<Option<Rc<ShadowDoorbells>>>,
+    /// Where the head is read, if the function is not told of each write.
+    polled: RefCell<Option<Rc<PolledDoorbells>>>,
 }
 
 impl CompletionQueue {
@@ -50,13 +50,13 @@ impl CompletionQueue {
             waiting: RefCell::default(),
             vector,
             has_unsignalled: Cell::new(false),
-            shadow: RefCell::default(),
+            polled: RefCell::default(),
         }
     }
 
-    /// Has the queue read its head from host memory.
-    pub(crate) fn set_shadow(&self, shadow: Option<Rc<ShadowDoorbells>>) {
-        *self.shadow.borrow_mut() = shadow;
+    /// Has the queue read its head there.
+    pub(crate) fn set_polled(&self, polled: Option<Rc<PolledDoorbells>>) {
+        *self.polled.borrow_mut() = polled;
     }
 
     pub(crate) fn id(&self) -> u16 {
@@ -83,12 +83,12 @@ impl CompletionQueue {
         !self.waiting.borrow().is_empty()
     }
 
-    /// Reads the head from host memory, if it is there and completions wait for it.
+    /// Reads the head, if it is polled and completions wait for it.
     #[inline]
     pub(crate) fn look(&self) -> Result<(), QueueFault> {
-        let shadow = self.shadow.borrow().clone();
-        let shadow = shadow.filter(|_| self.is_waiting());
-        match shadow.map(|shadow| shadow.value(self.doorbell())) {
+        let polled = self.polled.borrow().clone();
+        let polled = polled.filter(|_| self.is_waiting());
+        match polled.map(|polled| polled.value(self.doorbell())) {
             Some(Ok(head)) => self.consume(head),
             // A guest's firmware may move memory while a queue is there.
             Some(Err(_)) | None => Ok(()),
@@ -97,8 +97,8 @@ impl CompletionQueue {
 
     /// Asks the host to write the real doorbell when it makes room for completions that wait.
     pub(crate) fn arm(&self) {
-        if let Some(shadow) = self.shadow.borrow().as_ref().filter(|_| self.is_waiting()) {
-            shadow.set_event_index(self.doorbell(), self.head.get());
+        if let Some(polled) = self.polled.borrow().as_ref().filter(|_| self.is_waiting()) {
+            polled.set_event_index(self.doorbell(), self.head.get());
         }
     }
 

@@ -1,9 +1,10 @@
 use crate::admin_registers::AdminRegisters;
 use crate::bar0::{BAR0_BYTES, Doorbell, IO_QUEUES_MAX};
 use crate::budget::Budget;
-use crate::bus::{HostMemory, Interrupts, PciFunction, Region};
+use crate::bus::{DoorbellPage, HostMemory, Interrupts, PciFunction, Region};
 use crate::completion_queue::CompletionQueue;
 use crate::config_space::{CONFIG_BYTES, ConfigSpace};
+use crate::polled_doorbells::PolledDoorbells;
 use crate::queue_fault::QueueFault;
 use crate::queues::Queues;
 use crate::submission_queue::{Parts, QueueHandle, SubmissionQueue};
@@ -30,6 +31,8 @@ pub(crate) struct Function {
     pub(crate) parts: Rc<Parts>,
     pub(crate) vectors: u16,
     pub(crate) queues: RefCell<Queues>,
+    /// The doorbells, if the host maps their page.
+    pub(crate) mapped: Option<Rc<PolledDoorbells>>,
     interrupts: Rc<dyn Interrupts>,
     config: ConfigSpace,
     admin: AdminRegisters,
@@ -39,15 +42,17 @@ pub(crate) struct Function {
 }
 
 impl NvmeFunction {
-    /// Creates the function for a host with this memory and these interrupts. Returns `None` if
-    /// there is no subsystem `nqn`, or if it has as many controllers as the rules allow.
+    /// Creates the function for a host with this memory and these interrupts, which maps the page
+    /// `doorbells` if there is one. Returns `None` if there is no subsystem `nqn`, or if it has as
+    /// many controllers as the rules allow.
     pub fn new(
         entrance: &Entrance,
         nqn: &str,
         memory: Rc<dyn HostMemory>,
         interrupts: Rc<dyn Interrupts>,
+        doorbells: Option<Rc<dyn DoorbellPage>>,
     ) -> Option<Self> {
-        let controller = entrance.pcie_controller(nqn, IO_QUEUES_MAX)?;
+        let controller = entrance.pcie_controller(nqn, IO_QUEUES_MAX, doorbells.is_none())?;
         let (io_queues, _) = controller.queues_max();
         let vectors = io_queues + 1;
         let parts = Parts {
@@ -61,6 +66,7 @@ impl NvmeFunction {
             parts: Rc::new(parts),
             vectors,
             queues: RefCell::default(),
+            mapped: doorbells.map(|page| Rc::new(PolledDoorbells::Mapped(page))),
             interrupts,
             config: ConfigSpace::new(vectors),
             admin: AdminRegisters::default(),
@@ -71,14 +77,15 @@ impl NvmeFunction {
         Some(Self(function))
     }
 
-    /// Leaves doorbells in host memory to a caller that polls [`Self::look`] while it is awake and
-    /// calls [`Self::arm`] before it sleeps. Otherwise the function asks the host for real
-    /// doorbells whenever it has nothing to do.
+    /// Leaves doorbells that are not written to the function itself to a caller that polls
+    /// [`Self::look`] while it is awake, calls [`Self::arm`] before it sleeps, and does not sleep
+    /// unless [`Self::can_arm`]. Otherwise the function asks the host for real doorbells whenever
+    /// it has nothing to do, which it cannot if the host maps them.
     pub fn set_polled(&self) {
         self.0.is_polled.set(true);
     }
 
-    /// Reads the doorbells in host memory. Returns true if there is something to do, for which it
+    /// Reads the doorbells that are polled. Returns true if there is something to do, for which it
     /// wakes the function's task.
     #[inline]
     pub fn look(&self) -> bool {
@@ -87,6 +94,12 @@ impl NvmeFunction {
             self.0.parts.work.notify();
         }
         has_work
+    }
+
+    /// Returns whether the host can be asked to write real doorbells: not while it has a controller
+    /// whose doorbells it maps.
+    pub fn can_arm(&self) -> bool {
+        self.0.mapped.is_none() || !self.0.parts.controller.takes_commands()
     }
 
     /// Asks the host to write real doorbells from now on. [`Self::look`] once more before sleeping.
@@ -99,6 +112,7 @@ impl Function {
     /// Serves the queues until the function is closed.
     async fn serve(self: Rc<Self>) {
         clock::name_task("pcie");
+        assert!(self.mapped.is_none() || self.is_polled.get(), "mapped doorbells are polled");
         while !self.is_closed.get() {
             self.parts.work.wait().await;
             clock::catch_up().await;
@@ -151,7 +165,7 @@ impl Function {
         self.queues.borrow().take_interrupt(|vector| self.interrupts.raise(vector));
     }
 
-    /// Reads the doorbells in host memory. Returns whether a command can be fetched, or an
+    /// Reads the doorbells that are polled. Returns whether a command can be fetched, or an
     /// interrupt is to be raised.
     #[inline]
     fn look(&self) -> bool {
@@ -163,13 +177,13 @@ impl Function {
         self.checked(queues.look()).is_some() && (queues.has_next() || queues.has_interrupt())
     }
 
-    /// Asks the host to write real doorbells. Returns whether doorbells are in host memory: those
-    /// of before are to be read once more.
+    /// Asks the host to write real doorbells. Returns whether doorbells are polled: those of before
+    /// are to be read once more.
     fn arm(&self) -> bool {
-        let has_shadow = self.parts.controller.takes_commands() && self.queues.borrow().arm();
+        let has_polled = self.parts.controller.takes_commands() && self.queues.borrow().arm();
         // The host writes a doorbell and then reads the event index.
         fence(Ordering::SeqCst);
-        has_shadow
+        has_polled
     }
 
     /// Sets the fatal status after a fault.
@@ -249,6 +263,7 @@ impl Function {
         let Some([submission, completion]) = self.admin.queues() else { return false };
         let memory = self.parts.memory.clone();
         let queues = &mut *self.queues.borrow_mut();
+        *queues = Queues::new(self.mapped.clone());
         queues.add_completion(CompletionQueue::new(0, memory, completion, Some(0)));
         let completions = queues.completion(0).expect("it was added").clone();
         let queue = SubmissionQueue::new(0, self.parts.clone(), submission, completions);

@@ -15,8 +15,10 @@
 //! 5. A response is copied to host memory and posted to the completion queue
 //!    (`completion_queue`), its phase bit last. The task raises one interrupt for all completions
 //!    of a queue that were posted since it ran.
-//! 6. A host may write doorbells of I/O queues to its own memory (`shadow_doorbells`). The function
-//!    reads them while it has something to do, and asks for real doorbells before it waits.
+//! 6. Doorbells may be in memory that the function reads (`polled_doorbells`). A host may write
+//!    those of I/O queues to its own memory: the function reads them while it has something to do,
+//!    and asks for real doorbells before it waits. Or the transport lets the host map the page of
+//!    BAR 0 that has them all ([`DoorbellPage`]): then the function is polled without end.
 //! 7. In virtual time a simulated host drives the same function: its memory is a [`HostRam`].
 //!
 //! # Guarantees
@@ -43,15 +45,16 @@ mod config_space;
 mod function;
 mod host_ram;
 mod manage;
+mod polled_doorbells;
 mod queue_fault;
 mod queues;
 mod ring;
 mod segments;
-mod shadow_doorbells;
 mod submission_queue;
 mod turn;
 mod work;
 
-pub use bus::{HostMemory, Interrupts, OutsideMemory, PciFunction, Region};
+pub use bar0::DOORBELLS;
+pub use bus::{DoorbellPage, HostMemory, Interrupts, OutsideMemory, PciFunction, Region};
 pub use function::NvmeFunction;
 pub use host_ram::HostRam;

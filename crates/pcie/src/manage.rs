@@ -3,8 +3,8 @@
 
 use crate::completion_queue::CompletionQueue;
 use crate::function::Function;
+use crate::polled_doorbells::PolledDoorbells;
 use crate::segments::PAGE;
-use crate::shadow_doorbells::ShadowDoorbells;
 use crate::submission_queue::{QueueHandle, SubmissionQueue};
 use spec::{AdminOpcode, Command, Status};
 use std::rc::Rc;
@@ -17,10 +17,7 @@ impl Function {
             AdminOpcode::CREATE_IO_SQ => self.create_submission_queue(command),
             AdminOpcode::DELETE_IO_CQ => self.delete_completion_queue(command),
             AdminOpcode::DELETE_IO_SQ => self.delete_submission_queue(command),
-            AdminOpcode::DOORBELL_BUFFER_CONFIG => {
-                let shadow = ShadowDoorbells::new(self.parts.memory.clone(), command.prp());
-                shadow.map(|shadow| self.queues.borrow_mut().set_shadow(shadow))
-            }
+            AdminOpcode::DOORBELL_BUFFER_CONFIG => self.move_doorbells(command),
             other => unreachable!("{other} is not about queues"),
         };
         admin.complete(command.command_id(), done.err().unwrap_or(Status::SUCCESS));
@@ -78,6 +75,15 @@ impl Function {
         let id = command.managed_queue_id();
         let removed = if id == 0 { None } else { self.queues.borrow_mut().remove_submission(id) };
         removed.ok_or(Status::INVALID_QUEUE_ID)?.close();
+        Ok(())
+    }
+
+    fn move_doorbells(&self, command: &Command) -> Result<(), Status> {
+        if self.mapped.is_some() {
+            return Err(Status::INVALID_OPCODE);
+        }
+        let shadow = PolledDoorbells::shadow(self.parts.memory.clone(), command.prp())?;
+        self.queues.borrow_mut().set_shadow(shadow);
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 use crate::bar0::Doorbell;
 use crate::completion_queue::CompletionQueue;
+use crate::polled_doorbells::PolledDoorbells;
 use crate::queue_fault::QueueFault;
-use crate::shadow_doorbells::ShadowDoorbells;
 use crate::submission_queue::SubmissionQueue;
 use std::rc::Rc;
 
@@ -10,12 +10,17 @@ use std::rc::Rc;
 pub(crate) struct Queues {
     submission: Vec<Rc<SubmissionQueue>>,
     completion: Vec<Rc<CompletionQueue>>,
-    shadow: Option<Rc<ShadowDoorbells>>,
+    polled: Option<Rc<PolledDoorbells>>,
     /// The place of the submission queue that is served next.
     next: usize,
 }
 
 impl Queues {
+    /// Returns no queues, of a controller with these doorbells.
+    pub(crate) fn new(polled: Option<Rc<PolledDoorbells>>) -> Self {
+        Self { polled, ..Self::default() }
+    }
+
     pub(crate) fn submission_count(&self) -> usize {
         self.submission.len()
     }
@@ -47,13 +52,24 @@ impl Queues {
     }
 
     pub(crate) fn add_submission(&mut self, queue: Rc<SubmissionQueue>) {
-        queue.set_shadow(self.shadow.clone().filter(|_| queue.id() > 0));
+        queue.set_polled(self.begin(queue.doorbell()));
         self.submission.push(queue);
     }
 
     pub(crate) fn add_completion(&mut self, queue: CompletionQueue) {
-        queue.set_shadow(self.shadow.clone().filter(|_| queue.id() > 0));
+        queue.set_polled(self.begin(queue.doorbell()));
         self.completion.push(Rc::new(queue));
+    }
+
+    /// Returns where a new queue reads its doorbell, if anywhere.
+    fn begin(&self, doorbell: Doorbell) -> Option<Rc<PolledDoorbells>> {
+        let polled = self.polled_of(doorbell)?;
+        polled.clear(doorbell);
+        Some(polled.clone())
+    }
+
+    fn polled_of(&self, doorbell: Doorbell) -> Option<&Rc<PolledDoorbells>> {
+        self.polled.as_ref().filter(|polled| polled.has_those_of(doorbell.queue()))
     }
 
     pub(crate) fn remove_submission(&mut self, id: u16) -> Option<Rc<SubmissionQueue>> {
@@ -67,48 +83,45 @@ impl Queues {
         self.completion.retain(|queue| queue.id() != id);
     }
 
-    /// Has the I/O queues read their doorbells from host memory. Hosts write those of the admin
-    /// queues as before.
-    pub(crate) fn set_shadow(&mut self, shadow: ShadowDoorbells) {
+    /// Has the I/O queues read their doorbells in host memory.
+    pub(crate) fn set_shadow(&mut self, shadow: PolledDoorbells) {
         let shadow = Rc::new(shadow);
-        for queue in self.submission.iter().filter(|queue| queue.id() > 0) {
-            queue.set_shadow(Some(shadow.clone()));
+        for queue in self.submission.iter().filter(|queue| shadow.has_those_of(queue.id())) {
+            queue.set_polled(Some(shadow.clone()));
         }
-        for queue in self.completion.iter().filter(|queue| queue.id() > 0) {
-            queue.set_shadow(Some(shadow.clone()));
+        for queue in self.completion.iter().filter(|queue| shadow.has_those_of(queue.id())) {
+            queue.set_polled(Some(shadow.clone()));
         }
-        self.shadow = Some(shadow);
+        self.polled = Some(shadow);
     }
 
-    /// Takes the value of a real doorbell. One of an I/O queue with a shadow says only that there
-    /// is news: hosts mix both, and the shadow has the value.
+    /// Takes a value that the host has written to BAR 0.
     pub(crate) fn ring(&self, doorbell: Doorbell, value: u32) -> Result<(), QueueFault> {
+        if let Some(polled) = self.polled_of(doorbell) {
+            polled.ring(doorbell, value);
+            return Ok(());
+        }
         match doorbell {
-            Doorbell::Tail(id) if id == 0 || self.shadow.is_none() => {
-                self.submission(id).map_or(Ok(()), |queue| queue.set_tail(value))
-            }
-            Doorbell::Head(id) if id == 0 || self.shadow.is_none() => {
-                self.completion(id).map_or(Ok(()), |queue| queue.consume(value))
-            }
-            _ => Ok(()),
+            Doorbell::Tail(id) => self.submission(id).map_or(Ok(()), |queue| queue.set_tail(value)),
+            Doorbell::Head(id) => self.completion(id).map_or(Ok(()), |queue| queue.consume(value)),
         }
     }
 
-    /// Reads the doorbells that are in host memory.
+    /// Reads the doorbells that are polled.
     pub(crate) fn look(&self) -> Result<(), QueueFault> {
-        if self.shadow.is_some() {
+        if self.polled.is_some() {
             self.completion.iter().try_for_each(|queue| queue.look())?;
             self.submission.iter().try_for_each(|queue| queue.look())?;
         }
         Ok(())
     }
 
-    /// Asks the host to write real doorbells from now on. Returns whether there is a shadow, which
-    /// is to be read once more then.
+    /// Asks the host to write real doorbells from now on. Returns whether doorbells are polled,
+    /// which are to be read once more then.
     pub(crate) fn arm(&self) -> bool {
         self.completion.iter().for_each(|queue| queue.arm());
         self.submission.iter().for_each(|queue| queue.arm());
-        self.shadow.is_some()
+        self.polled.is_some()
     }
 
     /// Returns whether an interrupt is to be raised.

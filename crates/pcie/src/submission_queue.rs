@@ -2,10 +2,10 @@ use crate::bar0::Doorbell;
 use crate::budget::Budget;
 use crate::bus::HostMemory;
 use crate::completion_queue::CompletionQueue;
+use crate::polled_doorbells::PolledDoorbells;
 use crate::queue_fault::QueueFault;
 use crate::ring::Ring;
 use crate::segments::Segments;
-use crate::shadow_doorbells::ShadowDoorbells;
 use crate::turn::Turn;
 use crate::work::Work;
 use base::limits::VALUE_BYTES_MAX;
@@ -41,8 +41,8 @@ pub(crate) struct SubmissionQueue {
     order: RefCell<FusedOrder<Capsule>>,
     /// Bytes of the budget of aborted commands, which may still run.
     of_aborted: Cell<u64>,
-    /// Where the host writes the tail, if not to the real doorbell.
-    shadow: RefCell<Option<Rc<ShadowDoorbells>>>,
+    /// Where the tail is read, if the function is not told of each write.
+    polled: RefCell<Option<Rc<PolledDoorbells>>>,
     /// The controller's end. `None` when the queue has ended.
     queue: RefCell<Option<Rc<dyn HostQueue>>>,
 }
@@ -88,7 +88,7 @@ impl SubmissionQueue {
             fetched: RefCell::default(),
             order: RefCell::default(),
             of_aborted: Cell::new(0),
-            shadow: RefCell::default(),
+            polled: RefCell::default(),
             queue: RefCell::default(),
         })
     }
@@ -102,20 +102,23 @@ impl SubmissionQueue {
         self.id
     }
 
+    pub(crate) fn doorbell(&self) -> Doorbell {
+        Doorbell::Tail(self.id)
+    }
+
     pub(crate) fn completions(&self) -> &Rc<CompletionQueue> {
         &self.completions
     }
 
-    /// Has the queue read its tail from host memory.
-    pub(crate) fn set_shadow(&self, shadow: Option<Rc<ShadowDoorbells>>) {
-        *self.shadow.borrow_mut() = shadow;
+    /// Has the queue read its tail there.
+    pub(crate) fn set_polled(&self, polled: Option<Rc<PolledDoorbells>>) {
+        *self.polled.borrow_mut() = polled;
     }
 
-    /// Reads the tail from host memory, if it is there.
+    /// Reads the tail, if it is polled.
     #[inline]
     pub(crate) fn look(&self) -> Result<(), QueueFault> {
-        let value =
-            self.shadow.borrow().as_ref().map(|shadow| shadow.value(Doorbell::Tail(self.id)));
+        let value = self.polled.borrow().as_ref().map(|polled| polled.value(self.doorbell()));
         match value {
             Some(Ok(tail)) => self.set_tail(tail),
             // A guest's firmware may move memory while a queue is there.
@@ -125,8 +128,8 @@ impl SubmissionQueue {
 
     /// Asks the host to write the real doorbell with its next command.
     pub(crate) fn arm(&self) {
-        if let Some(shadow) = &*self.shadow.borrow() {
-            shadow.set_event_index(Doorbell::Tail(self.id), self.tail.get());
+        if let Some(polled) = &*self.polled.borrow() {
+            polled.set_event_index(self.doorbell(), self.tail.get());
         }
     }
 

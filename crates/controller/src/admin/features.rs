@@ -60,7 +60,7 @@ fn has(association: &Association, feature: Feature) -> bool {
         Feature::KEY_VALUE_CONFIGURATION => has_set(&[CommandSet::KEY_VALUE]),
         // A host on PCIe does not vanish without the end of its function.
         Feature::KEEP_ALIVE_TIMER => association.model == TransportModel::Message,
-        _ if INTERRUPTS.contains(&feature) => association.model == TransportModel::Memory,
+        _ if INTERRUPTS.contains(&feature) => association.model != TransportModel::Message,
         _ if BLOCKS.contains(&feature) => has_set(&[CommandSet::NVM, CommandSet::ZONED]),
         _ => COMMON.contains(&feature) || STORAGE.contains(&feature),
     }

@@ -134,18 +134,16 @@ fn effects(set: CommandSet) -> CommandEffects {
 
 /// Adds the admin commands about queues of a host that has them in its memory.
 fn with_queues(effects: CommandEffects, model: TransportModel) -> CommandEffects {
-    if model == TransportModel::Message {
-        return effects;
-    }
+    let TransportModel::Memory { offers_shadow_doorbells } = model else { return effects };
     let opcodes = [
         AdminOpcode::DELETE_IO_SQ,
         AdminOpcode::CREATE_IO_SQ,
         AdminOpcode::DELETE_IO_CQ,
         AdminOpcode::CREATE_IO_CQ,
-        AdminOpcode::DOORBELL_BUFFER_CONFIG,
     ];
+    let of_doorbells = offers_shadow_doorbells.then_some(AdminOpcode::DOORBELL_BUFFER_CONFIG);
     let add = |page: CommandEffects, opcode| page.with_admin(opcode, Effects::default());
-    opcodes.into_iter().fold(effects, add)
+    opcodes.into_iter().chain(of_doorbells).fold(effects, add)
 }
 
 /// Returns the admin commands that discovery controllers have too.

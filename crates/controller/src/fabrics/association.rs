@@ -35,7 +35,10 @@ pub(crate) enum TransportModel {
     /// By capsules of a fabric.
     Message,
     /// By registers, and by queues in its own memory.
-    Memory,
+    Memory {
+        /// Whether it may move the doorbells into its memory too (Doorbell Buffer Config).
+        offers_shadow_doorbells: bool,
+    },
 }
 
 /// A host's controller: created by the Connect of its admin queue, deleted with that queue (Base

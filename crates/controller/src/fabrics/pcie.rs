@@ -32,14 +32,19 @@ impl Entrance {
     /// Creates a controller of the subsystem `nqn`, with at most `io_queues_max` I/O queues, for a
     /// host without a name: lists of hosts do not hold for it. Returns `None` if there is no such
     /// subsystem, or if it has as many controllers as the rules allow.
-    pub fn pcie_controller(&self, nqn: &str, io_queues_max: u16) -> Option<PcieController> {
+    pub fn pcie_controller(
+        &self,
+        nqn: &str,
+        io_queues_max: u16,
+        offers_shadow_doorbells: bool,
+    ) -> Option<PcieController> {
         let subsystem = self.subsystems().find(nqn)?;
         let host = Host {
             id: [0; 16],
             name: QualifiedName::new(""),
             reactor: self.reactor(),
             keep_alive_ms: 0,
-            model: TransportModel::Memory,
+            model: TransportModel::Memory { offers_shadow_doorbells },
         };
         let mut limits = self.subsystems().rules().limits;
         limits.io_queues = limits.io_queues.min(io_queues_max);

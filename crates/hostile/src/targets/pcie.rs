@@ -4,7 +4,7 @@ use crate::input::Input;
 use crate::watch::kept_out;
 use crate::world::{NQN, World, pass, run};
 use base::Nanos;
-use pcie::{HostRam, Interrupts, NvmeFunction, PciFunction, Region};
+use pcie::{DoorbellPage, HostRam, Interrupts, NvmeFunction, PciFunction, Region};
 use spec::{Command, Configuration, DataPointerKind, Property, SglDescriptor};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -28,11 +28,17 @@ const OFFSETS: [u64; 20] = [
 ];
 
 /// Writes registers, queues and lists in memory, doorbells, and takes memory away, as a host on
-/// PCIe that does what it wants.
+/// PCIe that does what it wants: one that writes doorbells to the function, and one that has mapped
+/// them.
 pub fn pcie(bytes: &[u8]) {
+    attack(bytes, None);
+    attack(bytes, Some(Rc::default()));
+}
+
+fn attack(bytes: &[u8], doorbells: Option<Rc<Doorbells>>) {
     let mut input = Input::new(bytes);
     run(input.byte().into(), async |world| {
-        let attacker = Attacker::new(world);
+        let attacker = Attacker::new(world, doorbells);
         attacker.enable();
         for _ in 0..ACTIONS_MAX {
             if input.is_over() {
@@ -52,6 +58,32 @@ struct Attacker {
     /// The first of its pages: a submission queue and a completion queue each, then data.
     first: u64,
     tails: [Cell<u16>; QUEUES as usize],
+    doorbells: Option<Rc<Doorbells>>,
+}
+
+/// A page of doorbells that the attacker has mapped.
+struct Doorbells([Cell<u32>; 1024]);
+
+impl Default for Doorbells {
+    fn default() -> Self {
+        Self([const { Cell::new(0) }; 1024])
+    }
+}
+
+impl Doorbells {
+    fn at(&self, offset: u64) -> &Cell<u32> {
+        &self.0[usize::try_from(offset / 4).expect("a page has few")]
+    }
+}
+
+impl DoorbellPage for Doorbells {
+    fn load(&self, offset: u64) -> u32 {
+        self.at(offset).get()
+    }
+
+    fn store(&self, offset: u64, value: u32) {
+        self.at(offset).set(value);
+    }
 }
 
 #[derive(Default)]
@@ -65,13 +97,17 @@ impl Interrupts for Count {
 }
 
 impl Attacker {
-    fn new(world: &World) -> Self {
+    fn new(world: &World, doorbells: Option<Rc<Doorbells>>) -> Self {
         let (ram, interrupts) = (Rc::<HostRam>::default(), Rc::<Count>::default());
         let first = ram.allocate(PAGES);
         let entrance = world.entrance.entrance();
-        let function = NvmeFunction::new(entrance, NQN, ram.clone(), interrupts.clone());
+        let page = doorbells.clone().map(|page| page as Rc<dyn DoorbellPage>);
+        let function = NvmeFunction::new(entrance, NQN, ram.clone(), interrupts.clone(), page);
         let function = function.expect("there is room for a controller");
-        Self { function, ram, interrupts, first, tails: Default::default() }
+        if doorbells.is_some() {
+            function.set_polled();
+        }
+        Self { function, ram, interrupts, first, tails: Default::default(), doorbells }
     }
 
     fn submission(&self, queue: u16) -> u64 {
@@ -84,6 +120,14 @@ impl Attacker {
 
     fn write(&self, offset: u64, value: u32) {
         self.function.write(Region::Bar0, offset, &value.to_le_bytes());
+    }
+
+    /// Writes the doorbell at an offset from the first one.
+    fn write_doorbell(&self, offset: u64, value: u32) {
+        let Some(page) = &self.doorbells else { return self.write(0x1000 + offset, value) };
+        page.store(offset, value);
+        // As a reactor does that is awake.
+        self.function.look();
     }
 
     /// Enables the controller with admin queues that are there.
@@ -135,7 +179,7 @@ impl Attacker {
             self.put(at, command.as_bytes());
             tail.set((tail.get() + 1) % ENTRIES);
         }
-        self.write(0x1000 + u64::from(queue) * 8, self.tails[usize::from(queue)].get().into());
+        self.write_doorbell(u64::from(queue) * 8, self.tails[usize::from(queue)].get().into());
     }
 
     /// An admin command: often one about queues.
@@ -211,13 +255,13 @@ impl Attacker {
     /// Gives completions back, as many as it wants.
     fn consume(&self, input: &mut Input<'_>) {
         let head = input.below(ENTRIES.into());
-        self.write(0x1004 + u64::from(input.pick(&[0_u16, 1, 1, 2])) * 8, head);
+        self.write_doorbell(4 + u64::from(input.pick(&[0_u16, 1, 1, 2])) * 8, head);
     }
 
     fn ring(&self, input: &mut Input<'_>) {
         let place = if input.one_in(3) { input.below(0x400) } else { input.below(8) };
         let value = if input.one_in(3) { input.number() } else { input.below(ENTRIES.into()) };
-        self.write(0x1000 + u64::from(place) * 4, value);
+        self.write_doorbell(u64::from(place) * 4, value);
     }
 
     fn write_register(&self, input: &mut Input<'_>) {

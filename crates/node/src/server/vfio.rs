@@ -184,7 +184,8 @@ impl VfioSocket {
         let entrance = self.entrance.clone().of_connection(connection);
         let polled = OnceCell::new();
         let ended = vfio_user::serve(stream, |memory, interrupts| -> Rc<dyn PciFunction> {
-            let Some(function) = NvmeFunction::new(&entrance, &self.nqn, memory, interrupts) else {
+            let function = NvmeFunction::new(&entrance, &self.nqn, memory, interrupts, None);
+            let Some(function) = function else {
                 stream.shut_down();
                 return Rc::new(NoFunction);
             };

@@ -2,7 +2,7 @@ use crate::interrupts::Raised;
 use crate::ram::PAGE;
 use base::Nanos;
 use clock::{Stage, sleep};
-use pcie::{HostRam, NvmeFunction, PciFunction, Region};
+use pcie::{DoorbellPage, HostRam, NvmeFunction, PciFunction, Region};
 use spec::{Command, Completion, Configuration, ControllerStatus, Property, Status};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -20,8 +20,30 @@ pub(crate) struct Driver {
     queues: RefCell<BTreeMap<u16, Rc<Pair>>>,
     /// The pages of Doorbell Buffer Config, if it was sent.
     shadow: Cell<Option<(u64, u64)>>,
+    /// The page of doorbells, if the driver has mapped it.
+    pub(crate) mapped: Option<Rc<MappedPage>>,
     /// Writes of real doorbells.
     pub(crate) doorbells: Cell<u64>,
+}
+
+/// The page of doorbells of BAR 0.
+pub(crate) struct MappedPage([Cell<u32>; 1024]);
+
+impl Default for MappedPage {
+    /// What a page has that another function used.
+    fn default() -> Self {
+        Self([const { Cell::new(u32::MAX) }; 1024])
+    }
+}
+
+impl DoorbellPage for MappedPage {
+    fn load(&self, offset: u64) -> u32 {
+        self.0[usize::try_from(offset / 4).expect("it is short")].get()
+    }
+
+    fn store(&self, offset: u64, value: u32) {
+        self.0[usize::try_from(offset / 4).expect("it is short")].set(value);
+    }
 }
 
 /// A queue pair as the driver has it.
@@ -38,8 +60,8 @@ pub(crate) struct Pair {
 
 impl Driver {
     pub(crate) fn new(function: NvmeFunction, ram: Rc<HostRam>, raised: Rc<Raised>) -> Self {
-        let (queues, shadow, doorbells) = Default::default();
-        Self { function, ram, raised, queues, shadow, doorbells }
+        let (queues, shadow, mapped, doorbells) = Default::default();
+        Self { function, ram, raised, queues, shadow, mapped, doorbells }
     }
 
     pub(crate) fn read(&self, offset: u64) -> u32 {
@@ -164,6 +186,12 @@ impl Driver {
     }
 
     fn ring(&self, queue: u16, place: u64, value: u16) {
+        if let Some(page) = &self.mapped {
+            page.store(place, value.into());
+            // As a reactor does that is awake.
+            self.function.look();
+            return;
+        }
         let shadow = self.shadow.get().filter(|_| queue > 0);
         if let Some((values, indexes)) = shadow {
             // As Linux does: see nvme_dbbuf_need_event.

@@ -12,6 +12,8 @@ mod enabling;
 #[cfg(test)]
 mod interrupts;
 #[cfg(test)]
+mod mapped_doorbells;
+#[cfg(test)]
 mod queues;
 #[cfg(test)]
 mod ram;

@@ -1,4 +1,4 @@
-use crate::driver::Driver;
+use crate::driver::{Driver, MappedPage};
 use crate::interrupts::Raised;
 use base::Nanos;
 use clock::{CodeCosts, Cores, Gate, Group};
@@ -8,7 +8,7 @@ use controller::{
 };
 use engine::{Ack, HashIndex, IndexConfig, KeySpaceId, Store};
 use media::{BlocksShape, Memory, MemoryBlocks, Shape, Victims};
-use pcie::{HostRam, NvmeFunction};
+use pcie::{DoorbellPage, HostRam, NvmeFunction};
 use reactor::Reactor;
 use spec::{AddressFamily, Text};
 use std::rc::Rc;
@@ -68,8 +68,21 @@ impl World {
     /// Attaches a function to a new host, which has not enabled it.
     pub(crate) fn attach(&self) -> Driver {
         let (ram, raised) = (Rc::<HostRam>::default(), Rc::<Raised>::default());
-        let function = NvmeFunction::new(&self.entrance, NQN, ram.clone(), raised.clone());
+        let function = NvmeFunction::new(&self.entrance, NQN, ram.clone(), raised.clone(), None);
         Driver::new(function.expect("there is room"), ram, raised)
+    }
+
+    /// The same with a host that has mapped the page of doorbells.
+    pub(crate) fn attach_mapped(&self) -> Driver {
+        let (ram, raised) = (Rc::<HostRam>::default(), Rc::<Raised>::default());
+        let page = Rc::<MappedPage>::default();
+        let (memory, doorbells) = (ram.clone(), Some(page.clone() as Rc<dyn DoorbellPage>));
+        let function = NvmeFunction::new(&self.entrance, NQN, memory, raised.clone(), doorbells)
+            .expect("room");
+        function.set_polled();
+        let mut driver = Driver::new(function, ram, raised);
+        driver.mapped = Some(page);
+        driver
     }
 
     /// Attaches a function to a host that enables it and creates I/O queue 1 of `entries`.

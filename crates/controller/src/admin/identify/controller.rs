@@ -90,13 +90,18 @@ fn of_model(association: &Association) -> IdentifyController {
             optional_fabrics_commands: IdentifyController::DISCONNECT.into(),
             ..common(association)
         },
-        TransportModel::Memory => IdentifyController {
+        TransportModel::Memory { offers_shadow_doorbells } => IdentifyController {
             vendor_id: PCI_VENDOR_ID.into(),
             subsystem_vendor_id: PCI_VENDOR_ID.into(),
             sgl_support: (IdentifyController::SGL | IdentifyController::SGL_LONGER).into(),
             attributes: IdentifyController::HOST_ID_128.into(),
             keep_alive_granularity: 0.into(),
-            optional_admin_commands: (ADMIN_COMMANDS | IdentifyController::DOORBELL_BUFFER).into(),
+            optional_admin_commands: if offers_shadow_doorbells {
+                ADMIN_COMMANDS | IdentifyController::DOORBELL_BUFFER
+            } else {
+                ADMIN_COMMANDS
+            }
+            .into(),
             ..common(association)
         },
     }
