@@ -19,6 +19,9 @@ pub trait PolledMemory {
     /// Wakes tasks for which there is something new. Returns true if it woke one.
     fn look(&self) -> bool;
 
+    /// Returns whether the writers can be asked to notify the reactor. It does not sleep otherwise.
+    fn can_arm(&self) -> bool;
+
     /// Asks the writers to notify the reactor from now on. It looks once more, and then may sleep.
     fn arm(&self);
 }
@@ -221,6 +224,11 @@ impl Driver {
         let is_any = !self.hot.is_empty();
         self.hot.drain(..).for_each(|hot| clock::wake(hot.task));
         is_any
+    }
+
+    /// Returns whether it would be notified of everything that comes from outside.
+    pub(crate) fn can_sleep(&self) -> bool {
+        self.memories.iter().all(|memory| memory.can_arm())
     }
 
     /// Sleeps until something comes from outside, or for `limit`. Returns at once when something

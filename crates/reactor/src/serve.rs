@@ -198,7 +198,7 @@ impl IdleLoop {
         driver::with(|driver| {
             self.polls = 0;
             self.worked = driver.look();
-            if !self.worked && is_long && has_spun {
+            if !self.worked && is_long && has_spun && driver.can_sleep() {
                 let is_news = driver.sleep(left.map(|left| left.saturating_sub(SPUN)));
                 // What is due by now must not make the sleep look like work.
                 let wall = self.brake.wall();

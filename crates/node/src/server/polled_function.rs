@@ -2,14 +2,14 @@ use pcie::NvmeFunction;
 use reactor::PolledMemory;
 use std::rc::Rc;
 
-/// A function whose doorbells in guest memory the reactor polls until this drops.
+/// A function whose doorbells in memory the reactor polls until this drops.
 pub(super) struct PolledFunction(Rc<dyn PolledMemory>);
 
 impl PolledFunction {
     /// Has the reactor on this thread poll the doorbells of `function`.
     pub(super) fn new(function: NvmeFunction) -> Self {
         function.set_polled();
-        let memory: Rc<dyn PolledMemory> = Rc::new(Doorbells(function));
+        let memory: Rc<dyn PolledMemory> = Rc::new(Polled(function));
         reactor::poll(memory.clone());
         Self(memory)
     }
@@ -21,11 +21,15 @@ impl Drop for PolledFunction {
     }
 }
 
-struct Doorbells(NvmeFunction);
+struct Polled(NvmeFunction);
 
-impl PolledMemory for Doorbells {
+impl PolledMemory for Polled {
     fn look(&self) -> bool {
         self.0.look()
+    }
+
+    fn can_arm(&self) -> bool {
+        self.0.can_arm()
     }
 
     fn arm(&self) {

@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 struct Doorbell {
     value: AtomicU32,
     event_index: AtomicU32,
+    /// Whether its writer reads the event index.
+    can_notify: bool,
 }
 
 /// The reading end.
@@ -35,7 +37,12 @@ impl PolledMemory for Reading {
         is_news
     }
 
+    fn can_arm(&self) -> bool {
+        self.doorbell.can_notify
+    }
+
     fn arm(&self) {
+        assert!(self.doorbell.can_notify, "it cannot be asked");
         // What is written now is found only by looking once more.
         spin(Duration::from_micros(30));
         self.doorbell.event_index.store(self.seen.get(), Release);
@@ -45,11 +52,11 @@ impl PolledMemory for Reading {
 
 /// Writes `count` numbers with pauses, each when the reactor has read the one before. Returns how
 /// many notifications it took, and how often the reactor slept.
-fn write(count: u32, pause: impl Fn(u32)) -> (u32, u64) {
+fn write(count: u32, can_notify: bool, pause: impl Fn(u32)) -> (u32, u64) {
     let remote = Remote::new().expect("there is a descriptor left");
     let (writer, end) = notices::<()>(&remote);
     let (sender, receiver) = channel();
-    let doorbell = Arc::<Doorbell>::default();
+    let doorbell = Arc::new(Doorbell { can_notify, ..Doorbell::default() });
     doorbell.event_index.store(u32::MAX, Relaxed);
     let read = doorbell.clone();
     let reading = thread::spawn(move || {
@@ -79,7 +86,7 @@ fn write(count: u32, pause: impl Fn(u32)) -> (u32, u64) {
         pause(number);
         doorbell.value.store(number, Release);
         fence(SeqCst);
-        if doorbell.event_index.load(Acquire) == number - 1 {
+        if can_notify && doorbell.event_index.load(Acquire) == number - 1 {
             writer.put_up(());
             notified += 1;
         }
@@ -99,12 +106,18 @@ fn spin(duration: Duration) {
 fn nothing_is_missed_however_near_to_a_sleep() {
     // The reactor looks for 50 or 200 us before it sleeps.
     let (notified, sleeps) =
-        write(2_000, |number| spin(Duration::from_micros((number % 260).into())));
+        write(2_000, true, |number| spin(Duration::from_micros((number % 260).into())));
     assert!(notified > 0 && sleeps > 0, "{notified} {sleeps}");
 }
 
 #[test]
 fn a_reactor_that_is_awake_takes_no_notification() {
-    let (notified, _) = write(2_000, |_| ());
+    let (notified, _) = write(2_000, true, |_| ());
     assert!(notified < 500, "{notified}");
+}
+
+#[test]
+fn a_reactor_does_not_sleep_while_a_writer_cannot_notify_it() {
+    let pause = |number: u32| spin(Duration::from_micros((number % 500).into()));
+    assert_eq!(write(500, false, pause), (0, 0), "notifications and sleeps");
 }
