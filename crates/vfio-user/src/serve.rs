@@ -85,7 +85,7 @@ async fn serve_messages(stream: &UnixStream, session: &mut Session) -> Result<Ne
             clock::catch_up().await;
         }
         let reply = session.handle(&message, &mut fds);
-        stream.send(reply).await.map_err(|_| Reason::ClientBroke)?;
+        stream.send(reply, None).await.map_err(|_| Reason::ClientBroke)?;
     }
 }
 

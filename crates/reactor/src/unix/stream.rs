@@ -4,12 +4,13 @@ use net::Broken;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendFlags, Shutdown,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, Shutdown,
 };
 use std::cell::Cell;
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// A connection through a Unix socket, which carries file descriptors beside bytes. Dropping it
 /// shuts it down.
@@ -74,15 +75,19 @@ impl UnixStream {
         Ok(message.bytes)
     }
 
-    /// Sends all of `bytes`. Waits while the peer does not read.
-    pub async fn send(&self, mut bytes: &[u8]) -> Result<(), Broken> {
-        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    /// Sends all of `bytes`, and a copy of `fd` with the first of them. Waits while the peer does
+    /// not read.
+    pub async fn send(&self, mut bytes: &[u8], fd: Option<BorrowedFd<'_>>) -> Result<(), Broken> {
+        let mut unsent = fd.as_slice();
         while !bytes.is_empty() {
             if self.is_shut.get() {
                 return Err(Broken);
             }
-            match rustix::net::send(&self.fd, bytes, flags) {
-                Ok(sent) => bytes = &bytes[sent..],
+            match self.try_send(bytes, unsent) {
+                Ok(sent) => {
+                    bytes = &bytes[sent..];
+                    unsent = &[];
+                }
                 Err(Errno::AGAIN) => {
                     driver::wait_until_ready(self.fd.as_fd(), PollFlags::OUT).await;
                 }
@@ -91,6 +96,17 @@ impl UnixStream {
             }
         }
         Ok(())
+    }
+
+    fn try_send(&self, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> rustix::io::Result<usize> {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !fds.is_empty() {
+            let is_added = control.push(SendAncillaryMessage::ScmRights(fds));
+            assert!(is_added, "there is space for one");
+        }
+        rustix::net::sendmsg(&self.fd, &[IoSlice::new(bytes)], &mut control, flags)
     }
 
     /// Ends both directions: wakes waiting tasks; later sends break and later receives find the

@@ -62,6 +62,28 @@ fn descriptors_come_with_the_bytes_of_their_call() {
 }
 
 #[test]
+fn a_descriptor_is_sent_once_with_the_first_byte() {
+    let (near, far) = pair();
+    let far = UnixStream::new(far).unwrap();
+    let zero = File::open("/dev/zero").unwrap();
+    // More than a socket holds, so that it takes several calls.
+    let bytes = vec![7; 4 << 20];
+    let len = bytes.len();
+    serve(async {
+        clock::spawn(async move { near.send(&bytes, Some(zero.as_fd())).await.unwrap() });
+        let (mut into, mut fds, mut received) = (vec![0; len], PassedFds::default(), 0);
+        while received < len {
+            received += far.receive(&mut into[received..], &mut fds).await.unwrap();
+            assert_eq!(fds.len(), 1);
+        }
+        assert!(into.iter().all(|byte| *byte == 7));
+        let mut zeros = [1; 4];
+        File::from(fds.take().next().unwrap()).read_exact(&mut zeros).unwrap();
+        assert_eq!(zeros, [0; 4]);
+    });
+}
+
+#[test]
 fn descriptors_beyond_the_limit_are_closed() {
     let (near, far) = pair();
     let folder = tempfile::tempdir().unwrap();
@@ -98,9 +120,9 @@ fn a_long_send_waits_for_its_reader() {
     });
     serve(async {
         let bytes: Vec<u8> = (0..LEN).map(|at| u8::try_from(at % 251).unwrap()).collect();
-        assert_eq!(near.send(&bytes).await, Ok(()));
+        assert_eq!(near.send(&bytes, None).await, Ok(()));
         near.shut_down();
-        assert_eq!(near.send(&[1]).await, Err(Broken));
+        assert_eq!(near.send(&[1], None).await, Err(Broken));
         assert_eq!(near.receive(&mut [0], &mut PassedFds::default()).await, Ok(0));
         assert!(near.is_shut_down());
         assert!(reader.join().unwrap() == bytes);
