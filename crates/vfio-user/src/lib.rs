@@ -9,13 +9,16 @@
 //!    memfd that is sealed against shrinking is mapped. The client could truncate any other file,
 //!    and an access to mapped pages behind the new end would kill the process. So such a file is
 //!    read and written by system calls.
-//! 4. `interrupts` is what the function sees as [`pcie::Interrupts`]: an eventfd for each vector.
+//! 4. [`MappedDoorbells`] are a page of BAR 0 that a client may map, to write doorbells without
+//!    messages. The function sees it as [`pcie::DoorbellPage`].
+//! 5. `interrupts` is what the function sees as [`pcie::Interrupts`]: an eventfd for each vector.
 //!
 //! | to follow | read, in this order |
 //! |---|---|
 //! | a message | `serve`, `session`, `wire` |
 //! | an access to memory | `memory`, `memory/region`, `memory/backing`, `memory/mapping` |
 //! | an interrupt | `interrupts` |
+//! | a mapped doorbell | `regions`, `doorbells` |
 //!
 //! # Guarantees
 //! - No input of a client panics or raises a signal. A wrong message is answered with an error and
@@ -34,10 +37,10 @@
 //!
 //! # Not here
 //! The function (`pcie`), sockets and listeners (`reactor`), which clients there are (`node`).
-//! Areas of BAR 0 that a client maps (to write doorbells without messages) belong in `regions`.
 //! Migration, dirty pages, I/O descriptors of regions, and DMA by messages, which QEMU does not
 //! need: such commands are answered with `EOPNOTSUPP`.
 
+mod doorbells;
 mod interrupts;
 mod memory;
 mod regions;
@@ -45,5 +48,6 @@ mod serve;
 mod session;
 mod wire;
 
+pub use doorbells::MappedDoorbells;
 pub use serve::{Ended, Reason, serve};
-pub use session::Session;
+pub use session::{Reply, Session};

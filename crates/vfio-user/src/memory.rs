@@ -7,6 +7,7 @@ mod region_map;
 
 use crate::wire::{DmaMap, DmaUnmap, PAGE};
 use backing::Backing;
+pub(crate) use mapping::Mapping;
 use pcie::{HostMemory, OutsideMemory};
 use region::MemoryRegion;
 use region_map::RegionMap;

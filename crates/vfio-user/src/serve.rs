@@ -1,3 +1,4 @@
+use crate::doorbells::MappedDoorbells;
 use crate::session::Session;
 use pcie::{HostMemory, Interrupts, PciFunction};
 use reactor::{PassedFds, UnixStream};
@@ -54,14 +55,16 @@ impl fmt::Display for Ended {
 /// Messages after which other tasks run, though more have arrived.
 const BURST: u32 = 16;
 
-/// Serves a client with the function that `make` returns, until the client disconnects, breaks the
+/// Serves a client with the function that `make` returns, and with `doorbells` that the client may
+/// map and that function reads, if they are given. Ends when the client disconnects, breaks the
 /// framing of the protocol, or the stream is shut down. Before it returns, it closes the function,
 /// unmaps the client's memory, closes its eventfds and shuts the stream down.
 pub async fn serve(
     stream: &UnixStream,
+    doorbells: Option<Rc<MappedDoorbells>>,
     make: impl FnOnce(Rc<dyn HostMemory>, Rc<dyn Interrupts>) -> Rc<dyn PciFunction>,
 ) -> Ended {
-    let mut session = Session::new(make);
+    let mut session = Session::new(doorbells, make);
     let reason = match serve_messages(stream, &mut session).await {
         _ if stream.is_shut_down() => Reason::ShutDown,
         Err(reason) => reason,
@@ -85,7 +88,7 @@ async fn serve_messages(stream: &UnixStream, session: &mut Session) -> Result<Ne
             clock::catch_up().await;
         }
         let reply = session.handle(&message, &mut fds);
-        stream.send(reply, None).await.map_err(|_| Reason::ClientBroke)?;
+        stream.send(reply.bytes, reply.file).await.map_err(|_| Reason::ClientBroke)?;
     }
 }
 

@@ -1,3 +1,4 @@
+use crate::doorbells::MappedDoorbells;
 use crate::interrupts::{Eventfds, IRQ_INDEXES};
 use crate::memory::GuestMemory;
 use crate::regions;
@@ -8,6 +9,7 @@ use crate::wire::{
 use pcie::{HostMemory, Interrupts, PciFunction, Region};
 use reactor::PassedFds;
 use rustix::io::Errno;
+use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -18,8 +20,21 @@ pub struct Session {
     interrupts: Rc<Eventfds>,
     /// The version is agreed on.
     is_open: bool,
+    /// What the client maps, if anything.
+    doorbells: Option<Rc<MappedDoorbells>>,
     /// The last reply.
     reply: Vec<u8>,
+    /// Whether it comes with the file of the doorbells.
+    has_file: bool,
+}
+
+/// What the client is answered.
+#[derive(Debug)]
+pub struct Reply<'a> {
+    /// The message; empty if the client wants none.
+    pub bytes: &'a [u8],
+    /// What is sent with its first byte.
+    pub file: Option<BorrowedFd<'a>>,
 }
 
 impl Session {
@@ -27,15 +42,18 @@ impl Session {
     pub const HEADER_BYTES: usize = HEADER_BYTES;
 
     /// Begins a session with the function that `make` returns. It reaches the client's memory, and
-    /// interrupts the client, until the session is dropped.
+    /// interrupts the client, until the session is dropped. The client may map `doorbells`, if they
+    /// are given; the function then reads them.
     pub fn new(
+        doorbells: Option<Rc<MappedDoorbells>>,
         make: impl FnOnce(Rc<dyn HostMemory>, Rc<dyn Interrupts>) -> Rc<dyn PciFunction>,
     ) -> Self {
         let memory = Rc::new(GuestMemory::default());
         let interrupts = Rc::new(Eventfds::default());
         let function = make(memory.clone(), interrupts.clone());
         interrupts.set_vectors(function.vectors());
-        Self { function, memory, interrupts, is_open: false, reply: Vec::new() }
+        let (is_open, reply, has_file) = Default::default();
+        Self { function, memory, interrupts, is_open, doorbells, reply, has_file }
     }
 
     /// Returns the number of bytes of the message that begins with `header`, which are with the
@@ -48,18 +66,18 @@ impl Session {
         if is_possible { Ok(bytes) } else { Err(header.size) }
     }
 
-    /// Executes a message, which is whole, and returns the reply: empty if the client wants none.
-    /// Takes the file descriptors that came with it.
-    pub fn handle(&mut self, message: &[u8], fds: &mut PassedFds) -> &[u8] {
+    /// Executes a message, which is whole, and returns the reply. Takes the file descriptors that
+    /// came with it.
+    pub fn handle(&mut self, message: &[u8], fds: &mut PassedFds) -> Reply<'_> {
         let (header, payload) = Header::read_from_prefix(message)
             .expect("a message has a header: see `Session::message_bytes`");
         self.reply.clear();
         self.reply.resize(HEADER_BYTES, 0);
+        self.has_file = false;
         let outcome = self.execute(&header, payload, fds);
         fds.clear();
         if header.flags & flags::NO_REPLY != 0 {
-            self.reply.clear();
-            return &self.reply;
+            return Reply { bytes: &[], file: None };
         }
         let (error, errno) = match outcome {
             Ok(()) => (0, 0),
@@ -71,7 +89,8 @@ impl Session {
         let size = self.reply.len().try_into().expect("a reply has at most 1 MiB and 32 bytes");
         let header = Header { size, flags: flags::REPLY | error, errno, ..header };
         self.reply[..HEADER_BYTES].copy_from_slice(header.as_bytes());
-        &self.reply
+        let file = self.doorbells.as_ref().filter(|_| self.has_file).map(|it| it.file());
+        Reply { bytes: &self.reply, file }
     }
 
     /// Returns the first address of writable client memory that the function did not reach because
@@ -151,8 +170,8 @@ impl Session {
     fn region_info(&mut self, payload: &[u8]) -> Result<(), Errno> {
         let (asked, _) = begin::<RegionInfo>(payload)?;
         check(has_room::<RegionInfo>(asked.argsz) && asked.index < regions::REGIONS)?;
-        let info = regions::info(&*self.function, asked.index);
-        self.reply.extend_from_slice(info.as_bytes());
+        let (asked, is_mapped) = ((asked.index, asked.argsz), self.doorbells.is_some());
+        self.has_file = regions::describe(&*self.function, asked, is_mapped, &mut self.reply);
         Ok(())
     }
 

@@ -11,7 +11,7 @@ mod version;
 pub(crate) use access::{Access, PostedWrite, WriteCount};
 pub(crate) use dma::{DmaMap, DmaUnmap};
 pub(crate) use header::{Command, HEADER_BYTES, Header, flags};
-pub(crate) use info::{DeviceInfo, IrqInfo, RegionInfo};
+pub(crate) use info::{DeviceInfo, IrqInfo, RegionInfo, SparseMap};
 pub(crate) use irqs::SetIrqs;
 pub(crate) use version::{Proposal, Version, answer};
 
@@ -40,12 +40,13 @@ mod tests {
             size_of::<DmaUnmap>(),
             size_of::<DeviceInfo>(),
             size_of::<RegionInfo>(),
+            size_of::<SparseMap>(),
             size_of::<IrqInfo>(),
             size_of::<SetIrqs>(),
             size_of::<Access>(),
             size_of::<WriteCount>(),
             size_of::<PostedWrite>(),
         ];
-        assert_eq!(sizes, [16, 4, 32, 24, 16, 32, 16, 20, 16, 8, 24]);
+        assert_eq!(sizes, [16, 4, 32, 24, 16, 32, 32, 16, 20, 16, 8, 24]);
     }
 }

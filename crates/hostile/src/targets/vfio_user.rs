@@ -7,7 +7,7 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create
 use std::cell::{Cell, RefCell};
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
-use vfio_user::Session;
+use vfio_user::{MappedDoorbells, Reply, Session};
 
 /// Sends any messages to a vfio-user session, with any file descriptors. Each message has the reply
 /// that it wants, and the session serves a well-behaved client afterwards.
@@ -16,7 +16,8 @@ pub fn vfio_user(bytes: &[u8]) {
     let files = Files::new();
     let is_closed = Rc::new(Cell::new(false));
     let closed = is_closed.clone();
-    let mut session = Session::new(|memory, interrupts| {
+    let doorbells = MappedDoorbells::new().expect("the machine has memfds");
+    let mut session = Session::new(Some(Rc::new(doorbells)), |memory, interrupts| {
         Rc::new(Copier { memory, interrupts, bar: RefCell::default(), is_closed: closed })
     });
     if !input.one_in(8) {
@@ -91,7 +92,8 @@ fn exchange(
     header[4..8].copy_from_slice(&size.to_ne_bytes());
     header[8..12].copy_from_slice(&flags.to_ne_bytes());
     assert_eq!(Session::message_bytes(header), Ok(size as usize));
-    let reply = session.handle(&[&header[..], payload].concat(), &mut fds);
+    let Reply { bytes: reply, file } = session.handle(&[&header[..], payload].concat(), &mut fds);
+    assert!(file.is_none() || (command, reply.len()) == (5, 80), "only BAR 0 has a file");
     assert!(fds.is_empty(), "a message's descriptors are used or closed");
     if flags & NO_REPLY != 0 {
         assert_eq!(reply, b"", "no reply is wanted");

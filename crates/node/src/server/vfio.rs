@@ -183,7 +183,7 @@ impl VfioSocket {
     async fn serve(&self, stream: &UnixStream, connection: u64) -> Option<String> {
         let entrance = self.entrance.clone().of_connection(connection);
         let polled = OnceCell::new();
-        let ended = vfio_user::serve(stream, |memory, interrupts| -> Rc<dyn PciFunction> {
+        let ended = vfio_user::serve(stream, None, |memory, interrupts| -> Rc<dyn PciFunction> {
             let function = NvmeFunction::new(&entrance, &self.nqn, memory, interrupts, None);
             let Some(function) = function else {
                 stream.shut_down();

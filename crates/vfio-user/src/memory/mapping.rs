@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 ///
 /// The caller maps only files that have these pages for ever.
 #[derive(Debug)]
-pub(super) struct Mapping {
+pub(crate) struct Mapping {
     base: NonNull<u8>,
     len: usize,
     is_readable: bool,
@@ -27,7 +27,7 @@ const WORD: usize = size_of::<u64>();
 
 impl Mapping {
     /// Maps `len` bytes from `offset` of a file on, both multiples of the page size.
-    pub(super) fn new(
+    pub(crate) fn new(
         file: &OwnedFd,
         offset: u64,
         len: usize,
@@ -111,7 +111,7 @@ impl Mapping {
 
     /// Loads a word before later accesses.
     #[inline]
-    pub(super) fn load(&self, offset: u64) -> u32 {
+    pub(crate) fn load(&self, offset: u64) -> u32 {
         assert!(self.is_readable, "a region is readable, which it checks");
         // SAFETY: The pointer is aligned and inside of pages that stay mapped while `self` is
         // borrowed. An atomic may be changed by others at any time.
@@ -120,7 +120,7 @@ impl Mapping {
 
     /// Stores a word after earlier accesses.
     #[inline]
-    pub(super) fn store(&self, offset: u64, value: u32) {
+    pub(crate) fn store(&self, offset: u64, value: u32) {
         assert!(self.is_writable, "a region is writable, which it checks");
         // SAFETY: As for `load`.
         unsafe { AtomicU32::from_ptr(self.word(offset)) }.store(value, Ordering::Release);

@@ -1,4 +1,4 @@
-use pcie::{HostMemory, Interrupts, PciFunction, Region};
+use pcie::{DoorbellPage, HostMemory, Interrupts, PciFunction, Region};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
@@ -20,6 +20,7 @@ pub(crate) struct Device {
     config: RefCell<[u8; CONFIG]>,
     memory: Rc<dyn HostMemory>,
     interrupts: Rc<dyn Interrupts>,
+    doorbells: Option<Rc<dyn DoorbellPage>>,
     log: Arc<Mutex<Log>>,
 }
 
@@ -45,6 +46,10 @@ pub(crate) const WORD: u64 = 0x60;
 pub(crate) const COPY: u32 = 1;
 pub(crate) const LOAD: u32 = 2;
 pub(crate) const STORE: u32 = 3;
+/// Loads the doorbell at the offset in [`SOURCE`] to [`WORD`].
+pub(crate) const LOAD_DOORBELL: u32 = 4;
+/// Stores [`WORD`] to the doorbell at the offset in [`TARGET`].
+pub(crate) const STORE_DOORBELL: u32 = 5;
 
 pub(crate) const DONE: u32 = 100;
 pub(crate) const READ_FAILED: u32 = 101;
@@ -54,11 +59,12 @@ impl Device {
     pub(crate) fn new(
         memory: Rc<dyn HostMemory>,
         interrupts: Rc<dyn Interrupts>,
+        doorbells: Option<Rc<dyn DoorbellPage>>,
         log: Arc<Mutex<Log>>,
     ) -> Self {
         let config = std::array::from_fn(|at| u8::try_from(at).unwrap());
         let (bar, config) = (RefCell::new([0; BAR0]), RefCell::new(config));
-        Self { bar, config, memory, interrupts, log }
+        Self { bar, config, memory, interrupts, doorbells, log }
     }
 
     fn register<const N: usize>(&self, at: u64) -> [u8; N] {
@@ -94,6 +100,15 @@ impl Device {
             STORE => {
                 let word = u32::from_le_bytes(self.register(WORD));
                 self.memory.store(target, word).map_or(WRITE_FAILED, |()| DONE)
+            }
+            LOAD_DOORBELL => {
+                self.set(WORD, self.doorbells.as_ref().unwrap().load(source));
+                DONE
+            }
+            STORE_DOORBELL => {
+                let word = u32::from_le_bytes(self.register(WORD));
+                self.doorbells.as_ref().unwrap().store(target, word);
+                DONE
             }
             other => other,
         }

@@ -58,7 +58,7 @@ fn a_client_that_sends_without_pause_does_not_keep_the_server_from_stopping() {
         let make = |_, _| -> Rc<dyn PciFunction> {
             Rc::new(Stopper { remote: function_remote, writes: counted })
         };
-        serve(&stream, make).await
+        serve(&stream, None, make).await
     };
     let ended = Reactor::new(None).serve(&remote, root).unwrap().0;
     assert_eq!(ended.reason, Reason::ShutDown);

@@ -10,9 +10,13 @@ use vfio_user::Reason;
 use vfio_user_client::Client;
 
 fn connect() -> (Server, Client) {
+    connect_to(false)
+}
+
+fn connect_to(are_mapped: bool) -> (Server, Client) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("socket");
-    let server = Server::listen(&path);
+    let server = Server::listen(&path, are_mapped);
     let client = Client::new(&path).unwrap();
     assert!(!path.exists(), "the listener is gone after its first client");
     (server, client)
@@ -88,4 +92,19 @@ fn it_uses_the_device_to_its_end() {
     client.shutdown().unwrap();
     assert_eq!(server.ended().reason, Reason::ClientLeft);
     assert!(log.lock().unwrap().is_closed);
+}
+
+#[test]
+fn it_maps_the_doorbells() {
+    let (_server, mut client) = connect_to(true);
+    let region = client.region(0).unwrap();
+    assert_eq!((region.flags, region.size), (0xf, 8_192));
+    let areas: Vec<_> = region.sparse_areas.iter().map(|area| (area.offset, area.size)).collect();
+    assert_eq!(areas, [(4_096, 4_096)]);
+    let file = region.file_offset.as_ref().unwrap();
+    assert_eq!(file.start(), 0);
+    file.file().write_all_at(&77_u32.to_le_bytes(), 4_096 + 8).unwrap();
+    set(&mut client, SOURCE, &8_u64.to_le_bytes());
+    set(&mut client, GO, &LOAD_DOORBELL.to_le_bytes());
+    assert_eq!((register(&mut client, OUTCOME), register(&mut client, WORD)), (DONE, 77));
 }

@@ -8,6 +8,7 @@ mod flood;
 mod independent_client;
 mod interrupts;
 mod malformed;
+mod mapped_doorbells;
 mod memory;
 mod raw_client;
 mod replies;

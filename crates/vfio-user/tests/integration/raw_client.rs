@@ -70,6 +70,14 @@ impl RawClient {
         (server, client)
     }
 
+    /// As [`Self::start`], with doorbells to map.
+    pub(crate) fn start_mapped() -> (Server, Self) {
+        let (server, socket) = Server::start_mapped();
+        let mut client = Self { socket, next_id: 77 };
+        client.call(VERSION, &payload!(0_u16, 0_u16), &[]).unwrap();
+        (server, client)
+    }
+
     pub(crate) fn without_version() -> (Server, Self) {
         let (server, socket) = Server::start();
         (server, Self { socket, next_id: 77 })

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use vfio_user::{Ended, serve};
+use vfio_user::{Ended, MappedDoorbells, serve};
 
 /// A server of one client on a thread of its own.
 pub(crate) struct Server {
@@ -23,18 +23,30 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 impl Server {
     /// Serves one end of a pair of sockets, and returns the other.
     pub(crate) fn start() -> (Self, Blocking) {
+        Self::start_with(false)
+    }
+
+    /// The same, whose doorbells the client may map.
+    pub(crate) fn start_mapped() -> (Self, Blocking) {
+        Self::start_with(true)
+    }
+
+    fn start_with(are_mapped: bool) -> (Self, Blocking) {
         let (near, client) = pair();
-        let server = Self::run(move || async move { UnixStream::new(near).unwrap() });
+        let server = Self::run(are_mapped, move || async move { UnixStream::new(near).unwrap() });
         (server, client)
     }
 
     /// Serves the first client that connects to `path`.
-    pub(crate) fn listen(path: &Path) -> Self {
+    pub(crate) fn listen(path: &Path, are_mapped: bool) -> Self {
         let listener = UnixListener::bind(path).unwrap();
-        Self::run(move || async move { listener.accept().await.unwrap() })
+        Self::run(are_mapped, move || async move { listener.accept().await.unwrap() })
     }
 
-    fn run<F: Future<Output = UnixStream>>(stream: impl FnOnce() -> F + Send + 'static) -> Self {
+    fn run<F: Future<Output = UnixStream>>(
+        are_mapped: bool,
+        stream: impl FnOnce() -> F + Send + 'static,
+    ) -> Self {
         let log = Arc::new(Mutex::new(Log::default()));
         let (remote, device_log) = (Remote::new().unwrap(), log.clone());
         let thread_remote = remote.clone();
@@ -46,10 +58,12 @@ impl Server {
                     stopped().await;
                     stopping.shut_down();
                 });
+                let doorbells = are_mapped.then(|| Rc::new(MappedDoorbells::new().unwrap()));
+                let page = doorbells.clone().map(|page| page as Rc<dyn pcie::DoorbellPage>);
                 let make = |memory, interrupts| -> Rc<dyn pcie::PciFunction> {
-                    Rc::new(Device::new(memory, interrupts, device_log))
+                    Rc::new(Device::new(memory, interrupts, page, device_log))
                 };
-                serve(&stream, make).await
+                serve(&stream, doorbells, make).await
             };
             Reactor::new(None).serve(&thread_remote, root).unwrap().0
         });
