@@ -22,7 +22,7 @@ pub(crate) use device::{CalibrateArgs, DeviceArgs, DeviceCommand, SensitivityArg
 pub(crate) use drive::{CheckArgs, FormatArgs, InspectArgs};
 pub(crate) use kv::{ExportArgs, ImportArgs, KvArgs, KvCommand, StoreArgs};
 pub(crate) use reproduce::ReproduceArgs;
-pub(crate) use serve::{ServeArgs, ServeBalance, ServeClock};
+pub(crate) use serve::{ServeArgs, ServeBalance, ServeClock, ServeDoorbells};
 pub(crate) use top::TopArgs;
 
 /// A key-value SSD in software: on flash, disk or memory.

@@ -65,7 +65,7 @@ pub use self::resp_limits::{CLIENT_LIMITS, resp_clients, resp_output, resp_query
 pub use self::served::{NotServed, Pace, Served};
 pub use self::served_resp::{ServedResp, ServedTls};
 pub use self::served_state::Began;
-pub use self::served_vfio::vfio_user_path;
+pub use self::served_vfio::{Doorbells, vfio_user_path};
 pub use self::setup::{ServedDevice, ServedSubsystem, ServerConfig};
 pub use self::status::{
     AssociationStatus, CacheStatus, ClientStatus, DeviceStatus, LongPollStatus, NamespaceStatus,

@@ -89,6 +89,9 @@ pub(crate) struct ServeArgs {
     /// Unix socket to attach the device to a QEMU VM; repeatable
     #[arg(long, value_name = "SOCK")]
     pub(crate) vfio_user: Vec<PathBuf>,
+    /// How a VM writes doorbells; mapped: a thread polls them
+    #[arg(long, value_name = "HOW", requires = "vfio_user", default_value = "trapped")]
+    pub(crate) doorbells: ServeDoorbells,
     /// Listen for Redis clients on this address
     #[arg(long, value_name = "ADDR")]
     pub(crate) resp: Option<String>,
@@ -157,7 +160,7 @@ pub(crate) struct ServeArgs {
         long,
         value_name = "FILE",
         conflicts_with_all = [
-            "device", "nvme_tcp", "vfio_user", "redis", "resp_users", "resp_tls_cert",
+            "device", "nvme_tcp", "vfio_user", "doorbells", "redis", "resp_users", "resp_tls_cert",
             "resp_tls_key", "resp_tls_clients", "resp_clients", "resp_query", "resp_output",
             "resp_timeout", "http", "clock", "cores", "balance", "nqn", "seed", "state",
             "durability", "checkpoint", "scrub", "cache"
@@ -170,6 +173,15 @@ pub(crate) struct ServeArgs {
     /// Print JSON: one line when ready, one line when stopped
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// How virtual machines write doorbells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ServeDoorbells {
+    /// By messages, or to their own memory while it is polled
+    Trapped,
+    /// To a page that the thread polls: no messages, and no sleep
+    Mapped,
 }
 
 /// What becomes of a device's latencies.

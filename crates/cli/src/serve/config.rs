@@ -1,11 +1,11 @@
-use crate::args::{ServeArgs, ServeBalance, ServeClock};
+use crate::args::{ServeArgs, ServeBalance, ServeClock, ServeDoorbells};
 use crate::drive;
 use crate::output::Failure;
 use balance::{Policy, Settings};
 use controller::Limits;
 use node::DiskOptions;
 use node::server::{
-    BalanceConfig, Config, ConnectionLimits, DeviceConfig, Pace, Served, ServedResp,
+    BalanceConfig, Config, ConnectionLimits, DeviceConfig, Doorbells, Pace, Served, ServedResp,
     ServedSubsystem, SubsystemConfig, check_balance, check_nqn, default_nqn, default_serial,
     parse_address, parse_http_address, vfio_user_path,
 };
@@ -37,6 +37,10 @@ pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
         serial: default_serial(device, args.seed),
         device: 0,
         vfio_user: vfio_user(args).map_err(Failure::Refused)?,
+        doorbells: match args.doorbells {
+            ServeDoorbells::Trapped => Doorbells::Trapped,
+            ServeDoorbells::Mapped => Doorbells::Mapped,
+        },
     };
     Ok(Config {
         nvme_tcp: nvme_tcp.into_iter().collect(),

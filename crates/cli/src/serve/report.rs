@@ -9,7 +9,8 @@ use crate::serve::reach::reachable;
 use base::human_bytes;
 use controller::TransportAddress;
 use node::server::{
-    Began, Config, DeviceConfig, Pace, RedisReport, Served, Server, ServerReport, SubsystemConfig,
+    Began, Config, DeviceConfig, Doorbells, Pace, RedisReport, Served, Server, ServerReport,
+    SubsystemConfig,
 };
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -105,6 +106,9 @@ struct Subsystem {
     uris: Vec<String>,
     /// Sockets for virtual machines.
     vfio_user: Vec<String>,
+    /// How these write doorbells: none without sockets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    doorbells: Option<&'static str>,
     /// None: any host.
     hosts: Option<BTreeSet<String>>,
     #[serde(skip)]
@@ -351,6 +355,7 @@ impl Subsystem {
             serial: served.serial.clone(),
             uris: at.iter().map(uri).collect(),
             vfio_user: served.vfio_user.iter().map(|path| shown(path)).collect(),
+            doorbells: (!served.vfio_user.is_empty()).then(|| served.doorbells.name()),
             hosts: subsystem.hosts.clone(),
             place: served.device,
         }
@@ -369,6 +374,9 @@ impl Subsystem {
             format!("on Linux: nvme connect -t tcp -a {address} -s {port} -n {}", self.nqn)
         }));
         lines.extend(self.vfio_user.iter().map(|socket| qemu::line(socket)));
+        if self.doorbells == Some(Doorbells::Mapped.name()) {
+            lines.push("mapped doorbells: a thread does not sleep while it serves a VM".to_owned());
+        }
         *text += &(lines.join("\n") + "\n");
     }
 }

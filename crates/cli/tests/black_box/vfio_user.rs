@@ -68,6 +68,33 @@ fn output_has_the_sockets_and_the_options_of_qemu() {
     assert!(!socket.exists(), "a check makes no socket");
 }
 
+#[test]
+fn output_says_how_doorbells_are_written() {
+    let (_folder, socket) = place();
+    let of_socket = ["--device", "ideal", "--vfio-user", socket.to_str().unwrap()];
+    let doorbells = |options: &[&str]| {
+        let served = Serving::start(of_socket.iter().chain(options));
+        let subsystem = served.ready["subsystems"][0].clone();
+        served.stop();
+        subsystem["doorbells"].clone()
+    };
+    assert_eq!(doorbells(&[]), "trapped");
+    assert_eq!(doorbells(&["--doorbells", "mapped"]), "mapped");
+    let served = Serving::start(["--device", "ideal", "--nvme-tcp", ":0"]);
+    assert_eq!(served.ready["subsystems"][0].get("doorbells"), None);
+    served.stop();
+    let Ran { code, stderr, .. } =
+        kvasir(["serve", "--device", "ideal", "--nvme-tcp", ":0", "--doorbells", "mapped"]);
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("--vfio-user <SOCK>"), "{stderr}");
+    let folder = tempdir().unwrap();
+    let config = folder.path().join("server.toml");
+    fs::write(&config, file("vfio_user = [\"vm.sock\"]\ndoorbells = \"mapped\"")).unwrap();
+    let checked = kvasir(["serve", "--config", config.to_str().unwrap(), "--check"]);
+    let line = "mapped doorbells: a thread does not sleep while it serves a VM\n";
+    assert!(checked.stdout.contains(line), "{}", checked.stdout);
+}
+
 /// A server of one device, whose subsystem has these keys too.
 fn file(keys: &str) -> String {
     format!(

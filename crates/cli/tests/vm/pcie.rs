@@ -12,6 +12,30 @@ crate::on!(killed_server_is_plugged_in_again:
     on_backports BACKPORTS_WITH_SLOT
 );
 
+crate::on!(mapped_doorbells_serve_a_guest_through_resets:
+    on_debian_12 DEBIAN_12_WITH_SLOT
+    on_backports BACKPORTS_WITH_SLOT
+);
+
+fn mapped_doorbells_serve_a_guest_through_resets(guest: &mut Guest, target: &mut Target) {
+    *target = Target::start_mapped("ideal");
+    target.connect(guest, "");
+    assert_eq!(target.maps_of_doorbells(), 1, "QEMU has mapped them");
+    keep_a_value(guest);
+    for _ in 0..2 {
+        guest.succeed("nvme reset /dev/nvme[0-9]");
+        let sum = guest.succeed("md5sum < /tmp/in");
+        find_the_value(guest, &sum);
+    }
+    for number in 0..20 {
+        assert_eq!(kv::exist(guest, &format!("{number}")), Err(KEY_DOES_NOT_EXIST));
+    }
+    target.disconnect(guest);
+    target.connect(guest, "");
+    let sum = guest.succeed("md5sum < /tmp/in");
+    find_the_value(guest, &sum);
+}
+
 fn keep_a_value(guest: &mut Guest) {
     guest.make("/tmp/in", 20_001);
     assert_eq!(kv::store(guest, "kept", "/tmp/in", 20_001), Ok(0));

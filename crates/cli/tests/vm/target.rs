@@ -107,9 +107,20 @@ impl Target {
     }
 
     fn start_at(folder: TempDir, device: &str) -> Self {
+        Self::start_with_doorbells("trapped", folder, device)
+    }
+
+    /// A target over PCIe, whose doorbells the guest maps.
+    pub(crate) fn start_mapped(device: &str) -> Self {
+        Self::start_with_doorbells("mapped", tempfile::tempdir().unwrap(), device)
+    }
+
+    fn start_with_doorbells(doorbells: &str, folder: TempDir, device: &str) -> Self {
         let socket = socket_in(&folder);
-        let arguments = ["--device", device, "--http", ":0", "--vfio-user"].map(OsStr::new);
-        let mut target = Self::launch(arguments.into_iter().chain([socket.as_os_str()]));
+        let arguments = ["--device", device, "--http", ":0", "--doorbells", doorbells];
+        let arguments = arguments.into_iter().map(OsStr::new);
+        let socket = [OsStr::new("--vfio-user"), socket.as_os_str()];
+        let mut target = Self::launch(arguments.chain(socket));
         device.clone_into(&mut target.device);
         target.socket = Some(folder);
         target
@@ -121,6 +132,16 @@ impl Target {
         let ran = Command::new(env!("CARGO_BIN_EXE_kvasir")).args(top).output().unwrap();
         assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
         String::from_utf8(ran.stdout).unwrap()
+    }
+
+    /// Returns how many other processes have its doorbells mapped.
+    pub(crate) fn maps_of_doorbells(&self) -> usize {
+        let own = self.program.id();
+        let inode = inode_of_doorbells(own).expect("it has made the doorbells");
+        let processes = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().file_name());
+        let processes = processes.filter_map(|name| name.to_str()?.parse().ok());
+        let others = processes.filter(|process| *process != own);
+        others.filter(|process| inode_of_doorbells(*process).as_ref() == Some(&inode)).count()
     }
 
     /// The path of its vfio-user socket.
@@ -269,4 +290,11 @@ impl Drop for Target {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// Returns the inode of the doorbells that a process has mapped, if it is there and has.
+fn inode_of_doorbells(process: u32) -> Option<String> {
+    let maps = fs::read_to_string(format!("/proc/{process}/maps")).ok()?;
+    let line = maps.lines().find(|line| line.contains("/memfd:kvasir-doorbells"))?;
+    line.split_whitespace().nth(4).map(str::to_owned)
 }

@@ -147,7 +147,7 @@ impl Config {
             return Some("a [[device]]");
         }
         let are_same = self.served_subsystems().eq(new.served_subsystems());
-        (!are_same).then_some("the nqn, device, serial or vfio_user of a [[subsystem]]")
+        (!are_same).then_some("the nqn, device, serial, vfio_user or doorbells of a [[subsystem]]")
     }
 
     /// Returns the configuration to start a server with.

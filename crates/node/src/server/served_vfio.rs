@@ -1,7 +1,32 @@
-//! The paths of vfio-user sockets, as an operator gives them.
+//! The vfio-user sockets of a subsystem, as an operator gives them.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+/// How virtual machines write doorbells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Doorbells {
+    /// By messages, or to their own memory while the reactor polls that. The reactor sleeps when
+    /// there is nothing to do.
+    #[default]
+    Trapped,
+    /// To a page that they map and that the reactor polls. It does not sleep while a virtual
+    /// machine has enabled its controller.
+    Mapped,
+}
+
+impl Doorbells {
+    /// All values.
+    pub const ALL: [Self; 2] = [Self::Trapped, Self::Mapped];
+
+    /// Returns its name in a configuration.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Trapped => "trapped",
+            Self::Mapped => "mapped",
+        }
+    }
+}
 
 /// Longest path of a Unix socket in bytes: `sun_path` without its final zero (unix(7)).
 const PATH_BYTES_MAX: usize = 107;

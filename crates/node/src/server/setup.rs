@@ -1,6 +1,6 @@
 use super::BalanceConfig;
 use super::ServedResp;
-use super::{ConnectionLimits, Served};
+use super::{ConnectionLimits, Doorbells, Served};
 use controller::Rules;
 use std::net::SocketAddr;
 use std::num::NonZero;
@@ -35,6 +35,7 @@ impl ServerConfig {
             serial: "1".to_owned(),
             device: 0,
             vfio_user: Vec::new(),
+            doorbells: Doorbells::Trapped,
         };
         Self {
             nvme_tcp: vec![address],
@@ -81,4 +82,6 @@ pub struct ServedSubsystem {
     pub device: usize,
     /// Absolute paths of its vfio-user sockets, each for one virtual machine at a time.
     pub vfio_user: Vec<PathBuf>,
+    /// How those write doorbells.
+    pub doorbells: Doorbells,
 }

@@ -7,17 +7,18 @@ use super::no_function::NoFunction;
 use super::pace::Pace;
 use super::places::{ConnectionLimit, ConnectionPermit};
 use super::polled_function::PolledFunction;
+use super::served_vfio::Doorbells;
 use super::setup::ServedSubsystem;
 use base::Nanos;
 use clock::{BusyStage, Notify, Stage, Users};
 use controller::Entrance;
-use pcie::{NvmeFunction, PciFunction};
+use pcie::{DoorbellPage, NvmeFunction, PciFunction};
 use reactor::{AcceptError, UnixListener, UnixStream};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::mpsc::Sender;
-use vfio_user::{Ended, Reason};
+use vfio_user::{Ended, MappedDoorbells, Reason};
 
 /// How long a new connection waits for the end of the one before. Its process may have been killed,
 /// and the kernel reports that to another task.
@@ -34,6 +35,7 @@ pub(super) struct VfioListener {
     pub(super) device: usize,
     nqn: String,
     path: PathBuf,
+    doorbells: Doorbells,
     listener: UnixListener,
     places: ConnectionLimit,
 }
@@ -53,7 +55,8 @@ impl VfioListener {
                 Err(error) => return Err(ServerError::VfioUser { path, error }),
             };
             let (nqn, places) = (subsystem.nqn.clone(), places.clone());
-            Ok(Self { device: subsystem.device, nqn, path, listener, places })
+            let &ServedSubsystem { device, doorbells, .. } = subsystem;
+            Ok(Self { device, nqn, path, doorbells, listener, places })
         };
         sockets.map(bind).collect()
     }
@@ -66,13 +69,14 @@ impl VfioListener {
         users: Users,
         tell: Sender<String>,
     ) -> Rc<VfioSocket> {
-        let Self { nqn, path, listener, places, .. } = self;
+        let Self { nqn, path, doorbells, listener, places, .. } = self;
         let (session, is_idle) = (RefCell::default(), Notify::new());
         let (connections, is_over) = (Cell::new(0), Cell::new(false));
         let (next, held) = (RefCell::default(), Cell::new(0));
         let socket = Rc::new(VfioSocket {
             nqn,
             path,
+            doorbells,
             listener,
             places,
             entrance,
@@ -95,6 +99,7 @@ impl VfioListener {
 pub(super) struct VfioSocket {
     nqn: String,
     path: PathBuf,
+    doorbells: Doorbells,
     listener: UnixListener,
     places: ConnectionLimit,
     entrance: Entrance,
@@ -183,15 +188,26 @@ impl VfioSocket {
     async fn serve(&self, stream: &UnixStream, connection: u64) -> Option<String> {
         let entrance = self.entrance.clone().of_connection(connection);
         let polled = OnceCell::new();
-        let ended = vfio_user::serve(stream, None, |memory, interrupts| -> Rc<dyn PciFunction> {
-            let function = NvmeFunction::new(&entrance, &self.nqn, memory, interrupts, None);
-            let Some(function) = function else {
-                stream.shut_down();
-                return Rc::new(NoFunction);
-            };
-            polled.get_or_init(|| PolledFunction::new(function.clone()));
-            Rc::new(function)
-        });
+        let doorbells = match self.doorbells {
+            Doorbells::Trapped => None,
+            Doorbells::Mapped => match MappedDoorbells::new() {
+                Ok(doorbells) => Some(Rc::new(doorbells)),
+                Err(error) => {
+                    return Some(format!("a connection was closed: no page of doorbells: {error}"));
+                }
+            },
+        };
+        let page = doorbells.clone().map(|doorbells| doorbells as Rc<dyn DoorbellPage>);
+        let ended =
+            vfio_user::serve(stream, doorbells, |memory, interrupts| -> Rc<dyn PciFunction> {
+                let function = NvmeFunction::new(&entrance, &self.nqn, memory, interrupts, page);
+                let Some(function) = function else {
+                    stream.shut_down();
+                    return Rc::new(NoFunction);
+                };
+                polled.get_or_init(|| PolledFunction::new(function.clone()));
+                Rc::new(function)
+            });
         match ended.await {
             _ if polled.get().is_none() => Some(NO_CONTROLLER.to_owned()),
             Ended { reason: Reason::ClientLeft | Reason::ShutDown, unshared: None } => None,

@@ -5,7 +5,9 @@ use crate::profile::quote::listed;
 use crate::profile::schema::Schema;
 use crate::profile::section::Section;
 use crate::server::identity::is_serial;
-use crate::server::{ServedSubsystem, check_nqn, default_nqn, default_serial, vfio_user_path};
+use crate::server::{
+    Doorbells, ServedSubsystem, check_nqn, default_nqn, default_serial, vfio_user_path,
+};
 use spec::is_qualified_name;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub(super) const SCHEMA: Schema = Schema {
     name: "subsystem",
     title: "[[subsystem]]",
-    keys: &["nqn", "device", "serial", "hosts", "vfio_user"],
+    keys: &["nqn", "device", "serial", "hosts", "vfio_user", "doorbells"],
 };
 
 /// A subsystem of a server.
@@ -37,6 +39,15 @@ pub(super) fn read_all(
         if let Some(field) = section.optional("vfio_user") {
             subsystem.served.vfio_user = read_sockets(field, folder, &sockets)?;
             sockets.extend_from_slice(&subsystem.served.vfio_user);
+        }
+        if let Some(field) = section.optional("doorbells") {
+            if subsystem.served.vfio_user.is_empty() {
+                let problem = "doorbells is for virtual machines: give this [[subsystem]] \
+                               vfio_user too";
+                return Err(field.wrong(problem.to_owned()));
+            }
+            let choices = Doorbells::ALL.map(|it| (it.name(), it));
+            subsystem.served.doorbells = field.choice(&choices)?;
         }
         let ServedSubsystem { nqn, serial, .. } = &subsystem.served;
         let mut others = subsystems.iter().map(|other| &other.served);
@@ -80,7 +91,8 @@ fn read(section: Section<'_>, devices: &[DeviceConfig]) -> Result<SubsystemConfi
         }
     };
     let hosts = section.optional("hosts").map(read_hosts).transpose()?;
-    let served = ServedSubsystem { nqn, serial, device: at, vfio_user: Vec::new() };
+    let (vfio_user, doorbells) = Default::default();
+    let served = ServedSubsystem { nqn, serial, device: at, vfio_user, doorbells };
     Ok(SubsystemConfig { served, hosts })
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::MemoryKind;
-use crate::server::Served;
+use crate::server::{Doorbells, Served};
 use crate::server::{default_nqn, default_serial};
 use spec::AddressFamily;
 
@@ -141,7 +141,7 @@ fn an_unknown_key_is_named_with_the_one_that_was_meant() {
             "hosts",
             "allowed",
             "line 28: unknown key \"allowed\" in [[subsystem]]; known there are \"nqn\", \
-             \"device\", \"serial\", \"hosts\" and \"vfio_user\"",
+             \"device\", \"serial\", \"hosts\", \"vfio_user\" and \"doorbells\"",
         ),
         ("port", "prot", "line 38: unknown key \"prot\" in [[referral]]; did you mean \"port\"?"),
     ]);
@@ -463,7 +463,7 @@ fn paths_begin_in_the_folder_of_the_file() {
 }
 
 /// What of a subsystem needs a restart.
-const OF_SUBSYSTEM: &str = "the nqn, device, serial or vfio_user of a [[subsystem]]";
+const OF_SUBSYSTEM: &str = "the nqn, device, serial, vfio_user or doorbells of a [[subsystem]]";
 
 #[test]
 fn what_a_running_server_can_change_is_hosts_limits_and_referrals() {
@@ -503,10 +503,34 @@ fn sockets_of_virtual_machines_are_of_a_subsystem() {
     assert_eq!(config.subsystems[0].served.vfio_user, expected);
     assert_eq!(config.server().subsystems[0].vfio_user, expected);
     assert!(config.subsystems[1].served.vfio_user.is_empty());
+    let doorbells = |text: &str| parse(text).unwrap().subsystems[0].served.doorbells;
+    assert_eq!(doorbells(&text), Doorbells::Trapped);
+    for how in Doorbells::ALL {
+        let key = format!("vfio_user = [\"vm1.sock\"]\ndoorbells = \"{}\"\n", how.name());
+        let text = FULL.replace("serial = \"KV-1\"", &key);
+        assert_eq!(doorbells(&text), how);
+    }
     // It needs no other listener.
     let alone = "device = [{ name = \"a\", device = \"ideal\" }]\n\
                  subsystem = [{ device = \"a\", vfio_user = [\"/run/vm1.sock\"] }]\nserver = {}\n";
     assert!(parse(alone).unwrap().nvme_tcp.is_empty());
+}
+
+#[test]
+fn doorbells_that_cannot_be_are_named() {
+    check(&[
+        (
+            "serial = \"KV-1\"",
+            "doorbells = \"mapped\"",
+            "line 27: doorbells is for virtual machines: give this [[subsystem]] vfio_user too",
+        ),
+        (
+            "serial = \"KV-1\"",
+            "vfio_user = [\"vm1.sock\"]\ndoorbells = \"polled\"",
+            "line 28: doorbells in [[subsystem]] is \"polled\", but must be \"trapped\" or \
+             \"mapped\"",
+        ),
+    ]);
 }
 
 #[test]

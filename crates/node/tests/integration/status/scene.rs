@@ -1,6 +1,6 @@
 use node::server::{
-    AssociationStatus, Inquirer, Pace, Served, ServedDevice, ServedSubsystem, Server, ServerConfig,
-    Status,
+    AssociationStatus, Doorbells, Inquirer, Pace, Served, ServedDevice, ServedSubsystem, Server,
+    ServerConfig, Status,
 };
 use std::net::SocketAddr;
 use std::num::NonZero;
@@ -37,6 +37,7 @@ impl Scene {
             serial: device_serial(nqn),
             device,
             vfio_user: Vec::new(),
+            doorbells: Doorbells::Trapped,
         };
         let config = ServerConfig {
             nvme_tcp: vec![([127, 0, 0, 1], 0).into()],
