@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 use vfio_user_client::Client;
+use vm_memory::{Bytes, FileOffset, MmapRegion, VolatileMemory};
 
 const ADMIN_ENTRIES: u16 = 32;
 
@@ -20,15 +21,26 @@ pub(crate) struct Guest {
     memory: Arc<Shared>,
     bus: Rc<Bus>,
     admin: RefCell<Queue<Doorbells>>,
-    /// The pages of Doorbell Buffer Config.
-    shadow: [usize; 2],
+    way: Way,
+}
+
+/// How doorbells of I/O queues are written.
+#[derive(Clone)]
+enum Way {
+    /// To the pages of Doorbell Buffer Config, as Linux does: a message only if the value passes
+    /// the event index.
+    Shadow([usize; 2]),
+    /// To the page of BAR 0, if the device lets it be mapped.
+    Mapped(Rc<MmapRegion>),
 }
 
 /// The connection to the device.
 struct Bus {
     client: RefCell<Client>,
-    /// Doorbells written by a message.
+    /// Writes of BAR 0 by a message.
     messages: Cell<u64>,
+    /// Doorbells written, in any way.
+    doorbells: Cell<u64>,
 }
 
 /// The doorbells of a queue.
@@ -36,11 +48,13 @@ pub(crate) struct Doorbells {
     bus: Rc<Bus>,
     memory: Arc<Shared>,
     queue: u16,
-    shadow: Option<[usize; 2]>,
+    /// None: by messages.
+    way: Option<Way>,
 }
 
 impl Bus {
     fn write(&self, offset: u64, bytes: &[u8]) {
+        self.messages.set(self.messages.get() + 1);
         self.client.borrow_mut().region_write(BAR0, offset, bytes).expect("the device answers");
     }
 
@@ -49,7 +63,6 @@ impl Bus {
     }
 
     fn ring(&self, place: u64, value: u16) {
-        self.messages.set(self.messages.get() + 1);
         self.write(0x1000 + place, &u32::from(value).to_le_bytes());
     }
 }
@@ -59,11 +72,19 @@ impl Doorbells {
         u16::try_from(self.memory.load(address)).expect("it is a place in the queue")
     }
 
-    /// As Linux does: the real doorbell only if the value passes the event index.
     fn ring(&self, place: u16, value: u16) {
-        let Some([values, indexes]) = self.shadow else {
-            return self.bus.ring(place.into(), value);
-        };
+        self.bus.doorbells.set(self.bus.doorbells.get() + 1);
+        match &self.way {
+            None => self.bus.ring(place.into(), value),
+            Some(Way::Shadow(pages)) => self.ring_shadow(*pages, place, value),
+            Some(Way::Mapped(page)) => {
+                let (page, value) = (page.as_volatile_slice(), u32::from(value));
+                page.store(value, place.into(), Ordering::Release).expect("a page has them");
+            }
+        }
+    }
+
+    fn ring_shadow(&self, [values, indexes]: [usize; 2], place: u16, value: u16) {
         let (value_at, index_at) = (values + usize::from(place), indexes + usize::from(place));
         let old = self.word(value_at);
         self.memory.store(value_at, value.into());
@@ -86,23 +107,31 @@ impl Host for Doorbells {
 }
 
 impl Guest {
-    /// Attaches the device at a socket, and enables its controller.
+    /// Attaches the device at a socket, and enables its controller. Maps its doorbells if it can.
     pub(crate) fn attach(socket: &Path) -> Self {
         let memory = Arc::new(Shared::new(64 << 20));
         let mut client = Client::new(socket).expect("the server listens");
         let (file, bytes) = (memory.file().as_raw_fd(), memory.len() as u64);
         client.dma_map(0, 0, bytes, file).expect("the server maps memory");
-        let bus = Rc::new(Bus { client: RefCell::new(client), messages: Cell::new(0) });
+        let mapped = mapped_page(&client);
+        let (messages, doorbells) = Default::default();
+        let bus = Rc::new(Bus { client: RefCell::new(client), messages, doorbells });
         let place = Place::allocate(&memory, ADMIN_ENTRIES);
         let size = u32::from(ADMIN_ENTRIES - 1);
         bus.set(Property::AQA, &(size << 16 | size).to_le_bytes());
         bus.set(Property::ASQ, &(place.submission as u64).to_le_bytes());
         bus.set(Property::ACQ, &(place.completion as u64).to_le_bytes());
         bus.set(Property::CC, &Configuration::ENABLE_ALL_COMMAND_SETS.0.to_le_bytes());
-        let host = Doorbells { bus: bus.clone(), memory: memory.clone(), queue: 0, shadow: None };
-        let admin = RefCell::new(Queue::new(&memory, place, host));
+        let host = |way| Doorbells { bus: bus.clone(), memory: memory.clone(), queue: 0, way };
+        let admin = |way| RefCell::new(Queue::new(&memory, place, host(way)));
+        if let Some(page) = mapped {
+            let way = Way::Mapped(Rc::new(page));
+            let admin = admin(Some(way.clone()));
+            return Self { memory, bus, admin, way };
+        }
         let shadow = [memory.allocate(4_096), memory.allocate(4_096)];
-        let guest = Self { memory, bus, admin, shadow };
+        let (admin, way) = (admin(None), Way::Shadow(shadow));
+        let guest = Self { memory, bus, admin, way };
         let [values, indexes] = shadow.map(|address| address as u64);
         guest.execute(Command::doorbell_buffer_config(values, indexes));
         guest
@@ -117,7 +146,7 @@ impl Guest {
             bus: self.bus.clone(),
             memory: self.memory.clone(),
             queue: 1,
-            shadow: Some(self.shadow),
+            way: Some(self.way.clone()),
         };
         Queue::new(&self.memory, place, host)
     }
@@ -127,8 +156,19 @@ impl Guest {
         assert_eq!(completion.status(), Status::SUCCESS, "{command:?}");
     }
 
-    /// Returns how many doorbells were written by a message.
-    pub(crate) fn messages(&self) -> u64 {
-        self.bus.messages.get()
+    /// Returns how many messages wrote to BAR 0, and how many doorbells were written.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        (self.bus.messages.get(), self.bus.doorbells.get())
     }
+}
+
+/// Maps the doorbells, if the device lets them be mapped.
+fn mapped_page(client: &Client) -> Option<MmapRegion> {
+    let region = client.region(BAR0).expect("a function has it");
+    let area = region.sparse_areas.first()?;
+    let file = region.file_offset.as_ref().expect("an area has a file");
+    let file = file.file().try_clone().expect("there is a descriptor left");
+    let bytes = usize::try_from(area.size).expect("it is a page");
+    let file = FileOffset::new(file, area.offset);
+    Some(MmapRegion::from_file(file, bytes).expect("there are addresses"))
 }

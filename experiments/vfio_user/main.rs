@@ -17,6 +17,7 @@ use experiments::loopback::target::{Kept, Target};
 use experiments::median;
 use guest::Guest;
 use queue::{BLOCK_BYTES, Host, Queue};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -29,10 +30,18 @@ const READS: [(usize, usize); 2] = [(1, 100_000), (32, 400_000)];
 #[derive(Default)]
 struct Rates {
     bare: Vec<f64>,
-    vfio_user: Vec<f64>,
+    shadow: Vec<f64>,
+    mapped: Vec<f64>,
     tcp: Vec<f64>,
-    /// Doorbells that the guest wrote by a message, for each read.
+    /// Messages of the guest with shadow doorbells, for each read.
     messages: Vec<f64>,
+}
+
+/// Of guests with mapped doorbells, while they read.
+#[derive(Default)]
+struct Mapped {
+    doorbells: u64,
+    messages: u64,
 }
 
 fn main() -> ExitCode {
@@ -44,38 +53,57 @@ fn main() -> ExitCode {
     core::pin(core::CLIENT);
     println!("reads of 4 KiB a second; shares are of the same round; medians of {rounds}:");
     println!(
-        "{:<6} {:>10} {:>22} {:>22} {:>16}",
-        "", "bare ring", "vfio-user (of bare)", "NVMe/TCP (vfio-user's)", "messages a read"
+        "{:<6} {:>10} {:>26} {:>26} {:>16} {:>16}",
+        "",
+        "bare ring",
+        "shadow (of bare, of TCP)",
+        "mapped (of bare, of TCP)",
+        "NVMe/TCP",
+        "messages a read"
     );
+    let mut mapped = Mapped::default();
     for (depth, reads) in READS {
         let mut rates = Rates::default();
         for _ in 0..rounds {
-            measure(depth, reads, &mut rates);
+            measure(depth, reads, &mut rates, &mut mapped);
         }
         report(depth, &mut rates);
     }
+    let Mapped { doorbells, messages } = mapped;
+    println!("mapped doorbells: {doorbells}, with {messages} messages");
     ExitCode::SUCCESS
 }
 
-fn measure(depth: usize, reads: usize, rates: &mut Rates) {
+fn measure(depth: usize, reads: usize, rates: &mut Rates, mapped: &mut Mapped) {
     let bare = BareRing::start(BLOCKS);
     let mut queue = bare.queue();
     rates.bare.push(rate(&mut queue, depth, reads));
     drop(queue);
     bare.stop();
     let folder = tempfile::tempdir().expect("a folder for a socket");
-    let socket = folder.path().join("socket");
-    let target = Target::start_for_guests(Kept::OnIdealFlash, Kind::Read, &socket);
-    let guest = Guest::attach(&socket);
-    let mut queue = guest.queue(1_024);
-    queue.fill(BLOCKS);
-    let before = guest.messages();
-    rates.vfio_user.push(rate(&mut queue, depth, reads));
-    rates.messages.push(per(guest.messages() - before, reads));
-    drop(queue);
-    drop(guest);
+    let sockets = ["trapped", "mapped"].map(|name| folder.path().join(name));
+    let paths = sockets.each_ref().map(PathBuf::as_path);
+    let target = Target::start_for_guests(Kept::OnIdealFlash, Kind::Read, paths);
+    let (shadow_rate, messages, _) = guest_rate(paths[0], depth, reads);
+    rates.shadow.push(shadow_rate);
+    rates.messages.push(per(messages, reads));
+    let (mapped_rate, messages, doorbells) = guest_rate(paths[1], depth, reads);
+    rates.mapped.push(mapped_rate);
+    mapped.messages += messages;
+    mapped.doorbells += doorbells;
     rates.tcp.push(tcp_rate(&target, depth, reads / 2));
     target.stop();
+}
+
+/// Returns the rate of a new guest at a socket, and its messages and doorbells.
+fn guest_rate(socket: &Path, depth: usize, reads: usize) -> (f64, u64, u64) {
+    let guest = Guest::attach(socket);
+    let mut queue = guest.queue(1_024);
+    queue.fill(BLOCKS);
+    let (messages, doorbells) = guest.counts();
+    let rate = rate(&mut queue, depth, reads);
+    let (messages_after, doorbells_after) = guest.counts();
+    (rate, messages_after - messages, doorbells_after - doorbells)
 }
 
 fn rate(queue: &mut Queue<impl Host>, depth: usize, reads: usize) -> f64 {
@@ -100,12 +128,15 @@ fn report(depth: usize, rates: &mut Rates) {
     let share = |some: &[f64], of: &[f64]| {
         median(&mut some.iter().zip(of).map(|(some, of)| some / of).collect::<Vec<_>>())
     };
-    let (of_bare, of_tcp) =
-        (share(&rates.vfio_user, &rates.bare), share(&rates.vfio_user, &rates.tcp));
+    let columns = [&rates.shadow, &rates.mapped].map(|of| {
+        let (of_bare, of_tcp) = (share(of, &rates.bare), share(of, &rates.tcp));
+        format!("{:.0} ({of_bare:.2}, {of_tcp:.2})", median(&mut of.clone()))
+    });
     println!(
-        "QD {depth:<3} {:>10.0} {:>14.0} ({of_bare:>5.2}) {:>14.0} ({of_tcp:>5.2}) {:>16.4}",
+        "QD {depth:<3} {:>10.0} {:>26} {:>26} {:>16.0} {:>16.4}",
         median(&mut rates.bare),
-        median(&mut rates.vfio_user),
+        columns[0],
+        columns[1],
         median(&mut rates.tcp),
         median(&mut rates.messages),
     );

@@ -5,7 +5,7 @@ use crate::loopback::core;
 use crate::loopback::exchange::Kind;
 use crate::loopback::reactor_thread::ReactorThread;
 use crate::loopback::work::Work;
-use node::server::{Served, Server, ServerConfig};
+use node::server::{Doorbells, Served, ServedSubsystem, Server, ServerConfig};
 use node::{MemoryKind, Profile};
 use std::net::SocketAddr;
 use std::num::NonZero;
@@ -38,10 +38,20 @@ impl Target {
         Self::serve(served(kept, kind))
     }
 
-    /// Serves a drive without delays also to virtual machines, at a vfio-user socket.
-    pub fn start_for_guests(kept: Kept, kind: Kind, socket: &Path) -> Self {
+    /// Serves a drive without delays also to virtual machines: at one vfio-user socket with trapped
+    /// doorbells, and at another one with mapped ones.
+    pub fn start_for_guests(kept: Kept, kind: Kind, [trapped, mapped]: [&Path; 2]) -> Self {
         let mut config = config(served(kept, kind));
-        config.subsystems[0].vfio_user = vec![socket.to_owned()];
+        let first = &mut config.subsystems[0];
+        let second = ServedSubsystem {
+            nqn: "nqn.2026-11.org.example:mapped".to_owned(),
+            serial: "2".to_owned(),
+            device: first.device,
+            vfio_user: vec![mapped.to_owned()],
+            doorbells: Doorbells::Mapped,
+        };
+        first.vfio_user = vec![trapped.to_owned()];
+        config.subsystems.push(second);
         Self::launch(config)
     }
 
