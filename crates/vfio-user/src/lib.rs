@@ -49,5 +49,6 @@ mod session;
 mod wire;
 
 pub use doorbells::MappedDoorbells;
-pub use serve::{Ended, Reason, serve};
+pub use memory::UnsharedMemory;
+pub use serve::{Ended, serve};
 pub use session::{Reply, Session};

@@ -13,19 +13,41 @@ use region::MemoryRegion;
 use region_map::RegionMap;
 use rustix::io::Errno;
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 
 /// The DMA regions of a client.
-#[derive(Debug, Default)]
 pub(crate) struct GuestMemory {
     regions: RefCell<RegionMap>,
-    /// The first address of writable memory that the device did not reach because the client shares
-    /// no file of it.
-    unshared: Cell<Option<u64>>,
+    /// Told of the first access to writable memory of which the client shares no file.
+    tell: Box<dyn Fn(UnsharedMemory)>,
+    has_told: Cell<bool>,
+}
+
+/// The function did not reach writable memory at this address, because the client shares no file of
+/// it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnsharedMemory(pub u64);
+
+impl fmt::Display for UnsharedMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the device does not reach the guest's memory at {:#x}, which came without a file \
+             descriptor: give the guest shared memory (QEMU: `-object \
+             memory-backend-memfd,share=on`)",
+            self.0
+        )
+    }
 }
 
 impl GuestMemory {
+    /// Returns no memory.
+    pub(crate) fn new(tell: impl Fn(UnsharedMemory) + 'static) -> Self {
+        Self { regions: RefCell::default(), tell: Box::new(tell), has_told: Cell::new(false) }
+    }
+
     /// Adds a region, with the file that the client shares, if any.
     pub(crate) fn map(&self, map: &DmaMap, file: Option<OwnedFd>) -> Result<(), Errno> {
         let is_known = map.flags & !(DmaMap::READABLE | DmaMap::WRITABLE) == 0;
@@ -64,12 +86,6 @@ impl GuestMemory {
     /// Removes all regions.
     pub(crate) fn clear(&self) {
         self.regions.borrow_mut().clear();
-    }
-
-    /// Returns the first address of writable memory that the device did not reach because the
-    /// client shares no file of it.
-    pub(crate) fn unshared(&self) -> Option<u64> {
-        self.unshared.get()
     }
 
     /// Calls `access` for each region that `len` bytes from `address` on are in, with the offset in
@@ -116,8 +132,8 @@ impl GuestMemory {
     }
 
     fn note_failure(&self, region: &MemoryRegion, address: u64) {
-        if region.is_unshared_memory() && self.unshared.get().is_none() {
-            self.unshared.set(Some(address));
+        if region.is_unshared_memory() && !self.has_told.replace(true) {
+            (self.tell)(UnsharedMemory(address));
         }
     }
 }

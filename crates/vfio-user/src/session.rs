@@ -1,6 +1,6 @@
 use crate::doorbells::MappedDoorbells;
 use crate::interrupts::{Eventfds, IRQ_INDEXES};
-use crate::memory::GuestMemory;
+use crate::memory::{GuestMemory, UnsharedMemory};
 use crate::regions;
 use crate::wire::{
     Access, Command, DATA_MAX, DeviceInfo, DmaMap, DmaUnmap, HEADER_BYTES, Header, IrqInfo,
@@ -43,12 +43,14 @@ impl Session {
 
     /// Begins a session with the function that `make` returns. It reaches the client's memory, and
     /// interrupts the client, until the session is dropped. The client may map `doorbells`, if they
-    /// are given; the function then reads them.
+    /// are given; the function then reads them. Calls `tell` once, if the function does not reach
+    /// memory that the client has to share.
     pub fn new(
         doorbells: Option<Rc<MappedDoorbells>>,
+        tell: impl Fn(UnsharedMemory) + 'static,
         make: impl FnOnce(Rc<dyn HostMemory>, Rc<dyn Interrupts>) -> Rc<dyn PciFunction>,
     ) -> Self {
-        let memory = Rc::new(GuestMemory::default());
+        let memory = Rc::new(GuestMemory::new(tell));
         let interrupts = Rc::new(Eventfds::default());
         let function = make(memory.clone(), interrupts.clone());
         interrupts.set_vectors(function.vectors());
@@ -91,12 +93,6 @@ impl Session {
         self.reply[..HEADER_BYTES].copy_from_slice(header.as_bytes());
         let file = self.doorbells.as_ref().filter(|_| self.has_file).map(|it| it.file());
         Reply { bytes: &self.reply, file }
-    }
-
-    /// Returns the first address of writable client memory that the function did not reach because
-    /// it came without a file descriptor.
-    pub fn unshared(&self) -> Option<u64> {
-        self.memory.unshared()
     }
 
     fn execute(

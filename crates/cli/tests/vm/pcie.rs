@@ -107,7 +107,8 @@ fn server_of_a_guest_without_shared_memory_names_the_option() {
     let target = Target::start(Transport::Pcie);
     let guest = boot_with(&DEBIAN_12_WITH_SLOT, &target, Memory::Private);
     let Some(guest) = guest else { return };
-    drop(guest);
+    // While the guest runs.
     let said = target.error_line();
     assert!(said.contains("share=on"), "{said}");
+    drop(guest);
 }

@@ -17,9 +17,13 @@ pub fn vfio_user(bytes: &[u8]) {
     let is_closed = Rc::new(Cell::new(false));
     let closed = is_closed.clone();
     let doorbells = MappedDoorbells::new().expect("the machine has memfds");
-    let mut session = Session::new(Some(Rc::new(doorbells)), |memory, interrupts| {
-        Rc::new(Copier { memory, interrupts, bar: RefCell::default(), is_closed: closed })
-    });
+    let mut session = Session::new(
+        Some(Rc::new(doorbells)),
+        |_| (),
+        |memory, interrupts| {
+            Rc::new(Copier { memory, interrupts, bar: RefCell::default(), is_closed: closed })
+        },
+    );
     if !input.one_in(8) {
         exchange(&mut session, VERSION, 0, &[0; 4], PassedFds::default());
     }

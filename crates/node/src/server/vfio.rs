@@ -18,7 +18,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::mpsc::Sender;
-use vfio_user::{Ended, MappedDoorbells, Reason};
+use vfio_user::{Ended, MappedDoorbells, UnsharedMemory};
 
 /// How long a new connection waits for the end of the one before. Its process may have been killed,
 /// and the kernel reports that to another task.
@@ -185,7 +185,7 @@ impl VfioSocket {
     }
 
     /// Serves a virtual machine until it leaves. Returns a sentence if that has another reason.
-    async fn serve(&self, stream: &UnixStream, connection: u64) -> Option<String> {
+    async fn serve(self: &Rc<Self>, stream: &UnixStream, connection: u64) -> Option<String> {
         let entrance = self.entrance.clone().of_connection(connection);
         let polled = OnceCell::new();
         let doorbells = match self.doorbells {
@@ -198,19 +198,20 @@ impl VfioSocket {
             },
         };
         let page = doorbells.clone().map(|doorbells| doorbells as Rc<dyn DoorbellPage>);
-        let ended =
-            vfio_user::serve(stream, doorbells, |memory, interrupts| -> Rc<dyn PciFunction> {
-                let function = NvmeFunction::new(&entrance, &self.nqn, memory, interrupts, page);
-                let Some(function) = function else {
-                    stream.shut_down();
-                    return Rc::new(NoFunction);
-                };
-                polled.get_or_init(|| PolledFunction::new(function.clone()));
-                Rc::new(function)
-            });
-        match ended.await {
+        let socket = self.clone();
+        let tell = move |unshared: UnsharedMemory| socket.say(&unshared.to_string());
+        let make = |memory, interrupts| -> Rc<dyn PciFunction> {
+            let function = NvmeFunction::new(&entrance, &self.nqn, memory, interrupts, page);
+            let Some(function) = function else {
+                stream.shut_down();
+                return Rc::new(NoFunction);
+            };
+            polled.get_or_init(|| PolledFunction::new(function.clone()));
+            Rc::new(function)
+        };
+        match vfio_user::serve(stream, doorbells, tell, make).await {
             _ if polled.get().is_none() => Some(NO_CONTROLLER.to_owned()),
-            Ended { reason: Reason::ClientLeft | Reason::ShutDown, unshared: None } => None,
+            Ended::ClientLeft | Ended::ShutDown => None,
             ended => Some(ended.to_string()),
         }
     }

@@ -2,6 +2,7 @@ use pcie::{DoorbellPage, HostMemory, Interrupts, PciFunction, Region};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
+use vfio_user::UnsharedMemory;
 
 /// What a [`Device`] was told, for the test's thread.
 #[derive(Debug, Default)]
@@ -10,6 +11,8 @@ pub(crate) struct Log {
     pub(crate) is_closed: bool,
     /// Region, offset and length of each write.
     pub(crate) writes: Vec<(Region, u64, usize)>,
+    /// What the server's operator was told.
+    pub(crate) unshared: Vec<UnsharedMemory>,
     /// A DMA read of address 0 by a closed device failed.
     pub(crate) lost_memory: bool,
 }

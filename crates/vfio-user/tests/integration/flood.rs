@@ -7,7 +7,7 @@ use reactor::{Reactor, Remote, UnixStream, stopped};
 use std::cell::Cell;
 use std::io::Write;
 use std::rc::Rc;
-use vfio_user::{Reason, serve};
+use vfio_user::{Ended, serve};
 
 /// Messages that are there when the session begins.
 const MESSAGES: u32 = 3_000;
@@ -58,9 +58,9 @@ fn a_client_that_sends_without_pause_does_not_keep_the_server_from_stopping() {
         let make = |_, _| -> Rc<dyn PciFunction> {
             Rc::new(Stopper { remote: function_remote, writes: counted })
         };
-        serve(&stream, None, make).await
+        serve(&stream, None, |_| (), make).await
     };
     let ended = Reactor::new(None).serve(&remote, root).unwrap().0;
-    assert_eq!(ended.reason, Reason::ShutDown);
+    assert_eq!(ended, Ended::ShutDown);
     assert!((1..MESSAGES / 2).contains(&writes.get()), "{} writes", writes.get());
 }

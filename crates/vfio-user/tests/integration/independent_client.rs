@@ -6,7 +6,7 @@ use crate::server::Server;
 use rustix::event::{EventfdFlags, eventfd};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
-use vfio_user::Reason;
+use vfio_user::Ended;
 use vfio_user_client::Client;
 
 fn connect() -> (Server, Client) {
@@ -90,7 +90,7 @@ fn it_uses_the_device_to_its_end() {
     assert_eq!(register(&mut client, RAISE), 0);
     assert_eq!(log.lock().unwrap().resets, 1);
     client.shutdown().unwrap();
-    assert_eq!(server.ended().reason, Reason::ClientLeft);
+    assert_eq!(server.ended(), Ended::ClientLeft);
     assert!(log.lock().unwrap().is_closed);
 }
 

@@ -5,7 +5,7 @@ use crate::server::Server;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, BorrowedFd};
-use vfio_user::Reason;
+use vfio_user::Ended;
 
 /// Sends a message and expects an error.
 #[track_caller]
@@ -169,21 +169,21 @@ fn descriptors_that_a_command_does_not_take_are_refused() {
 }
 
 /// Sends a header, and expects the end of the connection.
-fn ends(header: &[u8]) -> Reason {
+fn ends(header: &[u8]) -> Ended {
     let (server, mut client): (Server, _) = RawClient::start();
     client.send(header, &[]);
     let mut rest = Vec::new();
     // The server may reset the connection, as it has not read the rest.
     let _ = std::io::Read::read_to_end(&mut client.socket, &mut rest);
     assert_eq!(rest, b"");
-    server.ended().reason
+    server.ended()
 }
 
 #[test]
 fn a_size_that_no_message_has_ends_the_connection() {
     for size in [0_u32, 15, (1 << 20) + 33, u32::MAX] {
         let header = payload!(1_u16, GET_INFO, size, 0_u32, 0_u32);
-        assert_eq!(ends(&header), Reason::ImpossibleSize(size));
+        assert_eq!(ends(&header), Ended::ImpossibleSize(size));
     }
     let (_server, mut client) = RawClient::start();
     invalid(&mut client, RESET, &vec![0; (1 << 20) + 16]);

@@ -5,6 +5,7 @@ use crate::raw_client::*;
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
+use vfio_user::UnsharedMemory;
 
 const MIB: u64 = 1 << 20;
 
@@ -184,7 +185,9 @@ fn rights_of_a_region_are_kept() {
         assert_eq!(read_at(&two, 0, 8), read_at(&one, 16, 8));
         assert_eq!(client.dma(STORE, 0, 4_100, 0), DONE);
         drop(client);
-        assert_eq!(server.ended().unshared, None);
+        let log = server.log();
+        server.ended();
+        assert_eq!(log.lock().unwrap().unshared, []);
     }
 }
 
@@ -219,21 +222,20 @@ fn only_sealed_files_are_mapped() {
 }
 
 #[test]
-fn memory_without_a_file_fails_and_the_end_says_so() {
-    for (flags, unshared) in [(READ, None), (READ_WRITE, Some(MIB + 64))] {
+fn memory_without_a_file_fails_and_the_operator_is_told_once() {
+    for (flags, told) in [(READ, vec![]), (READ_WRITE, vec![UnsharedMemory(MIB + 64)])] {
         let (server, mut client) = RawClient::start();
         assert_eq!(client.map((MIB, 8_192), None, flags), Ok(vec![]));
         assert_eq!(client.map((MIB, 8_192), None, flags), Err(Errno::EXIST));
         assert_eq!(client.dma(COPY, MIB + 64, 0, 4), READ_FAILED);
+        // Before the client leaves.
+        assert_eq!(server.log().lock().unwrap().unshared, told);
         assert_eq!(client.dma(LOAD, MIB, 0, 4), READ_FAILED);
         assert!(client.unmap(0, MIB, 8_192).is_ok());
-        drop(client);
-        let ended = server.ended();
-        assert_eq!(ended.unshared, unshared);
-        let has_advice =
-            ended.to_string().contains("at 0x100040") && ended.to_string().contains("share=on");
-        assert_eq!(has_advice, unshared.is_some(), "{ended}");
+        assert_eq!(server.log().lock().unwrap().unshared, told);
     }
+    let sentence = UnsharedMemory(MIB + 64).to_string();
+    assert!(sentence.contains("at 0x100040") && sentence.contains("share=on"), "{sentence}");
 }
 
 #[test]

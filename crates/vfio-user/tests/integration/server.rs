@@ -49,6 +49,7 @@ impl Server {
     ) -> Self {
         let log = Arc::new(Mutex::new(Log::default()));
         let (remote, device_log) = (Remote::new().unwrap(), log.clone());
+        let unshared_log = log.clone();
         let thread_remote = remote.clone();
         let thread = std::thread::spawn(move || {
             let root = async {
@@ -60,10 +61,11 @@ impl Server {
                 });
                 let doorbells = are_mapped.then(|| Rc::new(MappedDoorbells::new().unwrap()));
                 let page = doorbells.clone().map(|page| page as Rc<dyn pcie::DoorbellPage>);
+                let tell = move |unshared| unshared_log.lock().unwrap().unshared.push(unshared);
                 let make = |memory, interrupts| -> Rc<dyn pcie::PciFunction> {
                     Rc::new(Device::new(memory, interrupts, page, device_log))
                 };
-                serve(&stream, doorbells, make).await
+                serve(&stream, doorbells, tell, make).await
             };
             Reactor::new(None).serve(&thread_remote, root).unwrap().0
         });
