@@ -132,6 +132,13 @@ impl Guest {
         self.succeed(&format!("for function in /sys/bus/pci/drivers/nvme/0*; do {remove}; done"));
     }
 
+    /// Stops the guest's processors for a time.
+    pub(crate) fn pause(&mut self, time: Duration) {
+        self.qmp().execute("stop", &json!({}));
+        thread::sleep(time);
+        self.qmp().execute("cont", &json!({}));
+    }
+
     /// Restarts the guest in the same QEMU.
     pub(crate) fn reboot(&mut self) {
         self.qmp().execute("set-action", &json!({"reboot": "reset"}));

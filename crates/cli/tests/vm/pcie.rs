@@ -6,11 +6,42 @@ use crate::guest::{Guest, Hardware, Memory};
 use crate::kv::{self, KEY_DOES_NOT_EXIST};
 use crate::target::Target;
 use crate::transport::Transport;
+use std::time::Duration;
 
 crate::on!(killed_server_is_plugged_in_again:
     on_debian_12 DEBIAN_12_WITH_SLOT
     on_backports BACKPORTS_WITH_SLOT
 );
+
+crate::on!(acknowledged_values_outlive_a_pause_of_the_guest_and_a_killed_server:
+    on_debian_12 DEBIAN_12_WITH_SLOT
+);
+
+fn acknowledged_values_outlive_a_pause_of_the_guest_and_a_killed_server(
+    guest: &mut Guest,
+    target: &mut Target,
+) {
+    target.become_drive_in_file();
+    target.connect(guest, "");
+    guest.make("/tmp/in", 20_001);
+    let keys: Vec<String> = (0..30).map(|number| format!("key {number}")).collect();
+    let store = |key: &String| kv::storing(key, "/tmp/in", 20_001, 0) + " && echo stored\n";
+    let stores: String = keys.iter().map(store).collect();
+    guest.succeed(&format!("({stores}) > /tmp/said 2>&1 & echo $! > /tmp/load"));
+    guest.pause(Duration::from_secs(2));
+    guest.succeed("kill -0 $(cat /tmp/load) || { echo 'it was over before the pause'; exit 1; }");
+    guest.wait_for(&format!("[ $(grep -cx stored /tmp/said) = {} ]", keys.len()));
+    target.kill();
+    guest.succeed("sleep 2");
+    target.disconnect(guest);
+    target.start_again();
+    guest.plug_anew(&target.socket());
+    guest.wait_for("[ -e /dev/ng*n1 ]");
+    for key in &keys {
+        assert_eq!(kv::retrieve(guest, key, "/tmp/out", 20_001), Ok(20_001));
+        guest.succeed("cmp /tmp/in /tmp/out");
+    }
+}
 
 crate::on!(mapped_doorbells_serve_a_guest_through_resets:
     on_debian_12 DEBIAN_12_WITH_SLOT

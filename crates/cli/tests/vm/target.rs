@@ -65,6 +65,18 @@ impl Target {
         self.folder = Some(folder);
     }
 
+    /// Restarts with a drive in a file.
+    pub(crate) fn become_drive_in_file(&mut self) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("drive.kv");
+        let drive = path.to_str().expect("its name is text");
+        let format = ["format", drive, "--size", "256MiB"];
+        let formatted = Command::new(env!("CARGO_BIN_EXE_kvasir")).args(format).status();
+        assert!(formatted.unwrap().success());
+        *self = Self::start_by(self.transport(), drive);
+        self.folder = Some(folder);
+    }
+
     /// One as a configuration says, with one subsystem.
     pub(crate) fn become_server(&mut self, configuration: &str) {
         let folder = tempfile::tempdir().unwrap();
