@@ -13,7 +13,11 @@ use std::os::unix::fs::FileExt;
 /// Asks for a region. Returns the reply's payload and the descriptors that came with it.
 fn region(client: &mut RawClient, index: u32, argsz: u32) -> (Vec<u8>, Vec<OwnedFd>) {
     let asked = payload!(argsz, 0_u32, index, 0_u32, 0_u64, 0_u64);
-    client.send(&message(9, GET_REGION_INFO, 0, &asked), &[]);
+    call(client, GET_REGION_INFO, &asked)
+}
+
+fn call(client: &mut RawClient, command: u16, asked: &[u8]) -> (Vec<u8>, Vec<OwnedFd>) {
+    client.send(&message(9, command, 0, asked), &[]);
     let mut bytes = vec![0; 16];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
     let mut control = rustix::net::RecvAncillaryBuffer::new(&mut space);
@@ -51,6 +55,8 @@ fn bar_0_has_an_area_to_map_and_its_file() {
     for argsz in [64, 1_000] {
         let (reply, fds) = region(&mut client, 0, argsz);
         assert_eq!((reply, fds.len()), (with_area(), 1));
+        let (_, fds) = call(&mut client, GET_INFO, &payload!(16_u32, 0_u32, 0_u32, 0_u32));
+        assert_eq!(fds.len(), 0, "it came with its own reply only");
     }
     for index in 1..9 {
         let (reply, fds) = region(&mut client, index, 64);
