@@ -3,15 +3,19 @@
 
 use crate::program::{Ran, json, kvasir};
 use crate::serving::{Serving, keys, store};
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::Signal;
 use serde_json::json as value;
-use std::fs;
+use std::fs::{self, File};
 use std::io::Read;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 use tempfile::{TempDir, tempdir};
+use vfio_user_client::Client;
 
 /// Many times what the server needs on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -209,5 +213,84 @@ fn sockets_of_a_file_are_served_beside_nvme_tcp_on_any_number_of_cores() {
         for mut stream in streams {
             assert_eq!(stream.read(&mut [0]).unwrap(), 0, "it ends with the server");
         }
+    }
+}
+
+/// Addresses of the admin queues in the memory of a [`Machine`].
+const SUBMISSION: u64 = 0x1000;
+const COMPLETION: u64 = 0x2000;
+
+/// A virtual machine as its server sees it: a client of another implementation, and memory.
+struct Machine {
+    client: Client,
+    memory: File,
+}
+
+impl Machine {
+    /// Attaches the device at `socket` as soon as it is free, and enables its controller.
+    fn attach(socket: &Path) -> Self {
+        let deadline = Instant::now() + TIMEOUT;
+        let mut client = loop {
+            match Client::new(socket) {
+                Ok(client) => break client,
+                Err(error) => assert!(Instant::now() < deadline, "it is not free: {error}"),
+            }
+            thread::sleep(Duration::from_millis(5));
+        };
+        let memory = File::from(memfd_create("machine", MemfdFlags::CLOEXEC).unwrap());
+        memory.set_len(0x3000).unwrap();
+        client.dma_map(0, 0, 0x3000, memory.as_raw_fd()).unwrap();
+        // AQA, ASQ and ACQ; then CC with all command sets, and entries of 64 and 16 bytes.
+        client.region_write(0, 0x24, &0x000f_000f_u32.to_le_bytes()).unwrap();
+        client.region_write(0, 0x28, &SUBMISSION.to_le_bytes()).unwrap();
+        client.region_write(0, 0x30, &COMPLETION.to_le_bytes()).unwrap();
+        client.region_write(0, 0x14, &0x0046_0061_u32.to_le_bytes()).unwrap();
+        let mut status = [0; 4];
+        client.region_read(0, 0x1c, &mut status).unwrap();
+        assert_eq!(u32::from_le_bytes(status) & 3, 1, "it is ready, and not fatal");
+        Self { client, memory }
+    }
+
+    /// Executes Keep Alive, the first command of the admin queue.
+    fn keep_alive(&mut self) {
+        let mut command = [0; 64];
+        (command[0], command[2]) = (0x18, 7);
+        self.memory.write_all_at(&command, SUBMISSION).unwrap();
+        let doorbells = self.client.region(0).unwrap().file_offset.as_ref();
+        match doorbells {
+            Some(file) => file.file().write_all_at(&[1], 0x1000).unwrap(),
+            None => self.client.region_write(0, 0x1000, &1_u32.to_le_bytes()).unwrap(),
+        }
+        let (deadline, mut completion) = (Instant::now() + TIMEOUT, [0; 16]);
+        while completion[14] & 1 == 0 {
+            assert!(Instant::now() < deadline, "it is not completed");
+            self.memory.read_exact_at(&mut completion, COMPLETION).unwrap();
+        }
+        assert_eq!(completion[12..], [7, 0, 1, 0], "the command's id, the phase, and success");
+    }
+}
+
+#[test]
+fn machines_come_and_go_and_leave_nothing() {
+    for doorbells in ["trapped", "mapped"] {
+        let folder = tempdir().unwrap();
+        let keys = format!("vfio_user = [\"vm.sock\"]\ndoorbells = \"{doorbells}\"");
+        // One controller that stayed would be one too many.
+        let text = format!("{}\n[limits]\nassociations = 1\n", file(&keys));
+        let served = Serving::with_file(folder.path(), &text);
+        let socket = folder.path().join("vm.sock");
+        let process = served.process().as_raw_nonzero();
+        let files = || fs::read_dir(format!("/proc/{process}/fd")).unwrap().count();
+        Machine::attach(&socket).keep_alive();
+        let mut left = Vec::new();
+        for _ in 0..30 {
+            let mut machine = Machine::attach(&socket);
+            machine.keep_alive();
+            left.push(files());
+        }
+        assert!(left.iter().all(|files| *files == left[0]), "open files: {left:?}");
+        let stopped = served.end(Signal::TERM);
+        assert_eq!(stopped.code, Some(0));
+        assert_eq!(stopped.stopped["connections"], 31);
     }
 }
