@@ -20,7 +20,7 @@ impl Function {
             AdminOpcode::DOORBELL_BUFFER_CONFIG => self.move_doorbells(command),
             other => unreachable!("{other} is not about queues"),
         };
-        admin.complete(command.command_id(), done.err().unwrap_or(Status::SUCCESS));
+        admin.complete(command, done.err().unwrap_or(Status::SUCCESS));
     }
 
     fn create_completion_queue(&self, command: &Command) -> Result<(), Status> {

@@ -58,6 +58,7 @@ pub(crate) struct Parts {
 
 /// What is kept of a command until its completion.
 struct Fetched {
+    command: Command,
     /// Where its data for the host goes.
     segments: Segments,
     /// Bytes of the budget.
@@ -259,7 +260,9 @@ impl SubmissionQueue {
             brought.map_err(|_| Status::DATA_TRANSFER_ERROR)?;
             data = gathered.freeze();
         }
-        self.fetched.borrow_mut().insert(command.command_id(), Fetched { segments, charge });
+        self.fetched
+            .borrow_mut()
+            .insert(command.command_id(), Fetched { command: *command, segments, charge });
         if self.id == 0 && is_of_queues(command.admin_opcode()) {
             return Ok(Next::OfQueues(*command));
         }
@@ -295,7 +298,7 @@ impl SubmissionQueue {
         if let Some(Capsule { command: first, .. }) = first {
             let is_second = command.fuse() == Fuse::Second;
             self.complete(
-                first.command_id(),
+                &first,
                 if is_second {
                     Status::FAILED_FUSED_COMMAND
                 } else {
@@ -303,14 +306,23 @@ impl SubmissionQueue {
                 },
             );
         }
-        self.post(Completion::new(command.command_id(), status, 0).with_do_not_retry());
+        self.fail(command, status);
     }
 
     /// Completes a command that was fetched and that the controller does not have.
-    pub(crate) fn complete(&self, command_id: u16, status: Status) {
-        self.finish(command_id);
-        let entry = Completion::new(command_id, status, 0);
-        self.post(if status.is_success() { entry } else { entry.with_do_not_retry() });
+    pub(crate) fn complete(&self, command: &Command, status: Status) {
+        self.finish(command.command_id());
+        if status.is_success() {
+            self.post(Completion::new(command.command_id(), status, 0));
+        } else {
+            self.fail(command, status);
+        }
+    }
+
+    fn fail(&self, command: &Command, status: Status) {
+        let entry = Completion::new(command.command_id(), status, 0).with_do_not_retry();
+        self.parts.controller.record_failure(self.id, command, entry);
+        self.post(entry);
     }
 
     fn post(&self, entry: Completion) {
@@ -371,7 +383,7 @@ impl Responses for QueueHandle {
             return;
         }
         let fetched = queue.fetched.borrow_mut().remove(&entry.command_id());
-        let Some(Fetched { segments, charge }) = fetched else { return };
+        let Some(Fetched { command, segments, charge }) = fetched else { return };
         if entry.status() == Status::ABORT_REQUESTED {
             queue.of_aborted.set(queue.of_aborted.get() + charge);
         } else {
@@ -381,6 +393,7 @@ impl Responses for QueueHandle {
             && segments.scatter(&*queue.parts.memory, bytes).is_err()
         {
             entry = Completion::new(entry.command_id(), Status::DATA_TRANSFER_ERROR, 0);
+            controller.record_failure(queue.id, &command, entry);
         }
         queue.post(entry);
     }

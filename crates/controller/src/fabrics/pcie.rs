@@ -5,9 +5,12 @@ use crate::fabrics::association::{Association, Host, Service, TransportModel};
 use crate::fabrics::pair::Pair;
 use crate::fabrics::port::Entrance;
 use crate::fabrics::property;
+use crate::fabrics::slots::CommandHead;
 use crate::host_queue::{HostQueue, Responses};
 use crate::io_command;
-use spec::{AdminOpcode, Command, CommandSet, Feature, NamespaceManagement, Opcode, Property};
+use spec::{
+    AdminOpcode, Command, CommandSet, Completion, Feature, NamespaceManagement, Opcode, Property,
+};
 use spec::{IDENTIFY_BYTES, QualifiedName, Transfer};
 use std::cell::RefCell;
 use std::fmt;
@@ -139,6 +142,11 @@ impl PcieController {
             (set, opcode) => io_command::find(set, opcode)
                 .map_or(0, |known| (known.bytes)(command, namespace.block_bytes())),
         }
+    }
+
+    /// Records that a command of queue `queue_id` has failed before the controller had it, or after.
+    pub fn record_failure(&self, queue_id: u16, command: &Command, completion: Completion) {
+        self.association.errors.record(queue_id, Some(CommandHead::of(command)), completion);
     }
 
     /// Resets the controller as a function level reset does: all queues end, and all properties are

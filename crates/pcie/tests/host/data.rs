@@ -2,8 +2,8 @@ use crate::driver::Driver;
 use crate::ram::{PAGE, PAGE_BYTES, place};
 use crate::world::{BLOCK, KV, World, run, run_real};
 use pcie::PciFunction;
-use spec::{Command, SglDescriptor, Status, StoreOptions};
-use zerocopy::IntoBytes;
+use spec::{Command, ErrorEntry, LogPage, SglDescriptor, Status, StoreOptions};
+use zerocopy::{FromBytes, IntoBytes};
 
 /// Bytes that differ from page to page and within pages.
 fn content(len: usize) -> Vec<u8> {
@@ -369,4 +369,39 @@ fn a_command_that_waits_for_the_budget_is_not_passed_by_small_ones() {
             }
         });
     }
+}
+
+#[test]
+fn commands_that_the_function_refuses_are_in_the_error_log() {
+    run_real(7, async |world| {
+        let driver = world.host(8).await;
+        let missing = 0x7000_0000;
+        // Of the function itself, of the data of a command, and of the data of a response.
+        let create = Command::create_io_cq(2, 8, missing + 1, None);
+        let refused = driver.admin(create).await;
+        let write = Command::write(BLOCK, 0, 1).with_prp([missing, 0]);
+        let not_read = driver.execute(1, write).await;
+        let read = Command::read(BLOCK, 0, 1).with_prp([missing, 0]);
+        let not_written = driver.execute(1, read).await;
+        let page = driver.ram.allocate(1);
+        let log = Command::get_log_page(LogPage::ERRORS, 0, 3 * 64).with_prp([page, 0]);
+        assert_eq!(driver.admin(log).await.status(), Status::SUCCESS);
+        let expected = [
+            (3, 1, not_written, BLOCK, read.opcode()),
+            (2, 1, not_read, BLOCK, write.opcode()),
+            (1, 0, refused, 0, create.opcode()),
+        ];
+        for (place, (count, queue, completion, nsid, opcode)) in (0..).zip(expected) {
+            let bytes = driver.ram.get(page + place * 64, 64);
+            let entry = ErrorEntry::read_from_bytes(&bytes).expect("it has 64 bytes");
+            let status = u16::from_le_bytes(completion.as_bytes()[14..].try_into().expect("two"));
+            assert!(!completion.status().is_success());
+            assert_eq!(entry.count.get(), count);
+            assert_eq!((entry.queue_id.get(), entry.nsid.get()), (queue, nsid));
+            assert_eq!(entry.command_id.get(), completion.command_id());
+            // The phase bit is not of the controller.
+            assert_eq!(entry.status.get() & !1, status & !1);
+            assert_eq!((entry.opcode, entry.version), (opcode.0, 1));
+        }
+    });
 }
