@@ -12,8 +12,12 @@ use vm_memory::{Bytes, FileOffset, MmapRegion, VolatileMemory};
 
 const ADMIN_ENTRIES: u16 = 32;
 
-/// The region of BAR 0.
+/// The regions of BAR 0 and of configuration space.
 const BAR0: u32 = 0;
+const CONFIG: u32 = 7;
+
+/// Memory Space Enable and Bus Master Enable.
+const BUS_MASTER: u8 = 0b110;
 
 /// A virtual machine in this process, with a client of another implementation: its memory is shared
 /// with the device, and it writes doorbells as Linux does.
@@ -118,6 +122,7 @@ impl Guest {
         let bus = Rc::new(Bus { client: RefCell::new(client), messages, doorbells });
         let place = Place::allocate(&memory, ADMIN_ENTRIES);
         let size = u32::from(ADMIN_ENTRIES - 1);
+        bus.client.borrow_mut().region_write(CONFIG, 0x04, &[BUS_MASTER]).expect("it has one");
         bus.set(Property::AQA, &(size << 16 | size).to_le_bytes());
         bus.set(Property::ASQ, &(place.submission as u64).to_le_bytes());
         bus.set(Property::ACQ, &(place.completion as u64).to_le_bytes());

@@ -15,6 +15,7 @@ const DEVICE_ID: u16 = 0x0001;
 const CLASS_CODE: [u8; 3] = [0x02, 0x08, 0x01];
 
 const COMMAND: usize = 0x04;
+const BUS_MASTER: u8 = 1 << 2;
 const STATUS: usize = 0x06;
 const BAR0: usize = 0x10;
 const SUBSYSTEM: usize = 0x2c;
@@ -55,6 +56,11 @@ impl ConfigSpace {
             starts_reset |= at == DEVICE_CONTROL + 1 && new & START_RESET != 0;
         }
         starts_reset
+    }
+
+    /// Returns whether the function may access host memory (Bus Master Enable).
+    pub(crate) fn is_bus_master(&self) -> bool {
+        self.bytes.borrow()[COMMAND] & BUS_MASTER != 0
     }
 
     /// Restores the initial values.
@@ -103,7 +109,7 @@ fn writable(at: usize) -> u8 {
     let address = (!(BAR0_BYTES - 1)).to_le_bytes();
     match at {
         // Memory space, bus master; no INTx.
-        COMMAND => 0b110,
+        COMMAND => 0b010 | BUS_MASTER,
         0x05 => 0b100,
         _ if (BAR0..BAR0 + 8).contains(&at) => address[at - BAR0],
         INTERRUPT_LINE => 0xff,

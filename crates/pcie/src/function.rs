@@ -2,6 +2,7 @@ use crate::admin_registers::AdminRegisters;
 use crate::bar0::{BAR0_BYTES, Doorbell, IO_QUEUES_MAX};
 use crate::budget::Budget;
 use crate::bus::{DoorbellPage, HostMemory, Interrupts, PciFunction, Region};
+use crate::bus_master::BusMaster;
 use crate::completion_queue::CompletionQueue;
 use crate::config_space::{CONFIG_BYTES, ConfigSpace};
 use crate::polled_doorbells::PolledDoorbells;
@@ -33,7 +34,7 @@ pub(crate) struct Function {
     pub(crate) queues: RefCell<Queues>,
     /// The doorbells, if the host maps their page.
     pub(crate) mapped: Option<Rc<PolledDoorbells>>,
-    interrupts: Rc<dyn Interrupts>,
+    master: Rc<BusMaster>,
     config: ConfigSpace,
     admin: AdminRegisters,
     /// Whether the function's task leaves it to others to arm the doorbells.
@@ -55,8 +56,9 @@ impl NvmeFunction {
         let controller = entrance.pcie_controller(nqn, IO_QUEUES_MAX, doorbells.is_none())?;
         let (io_queues, _) = controller.queues_max();
         let vectors = io_queues + 1;
+        let master = Rc::new(BusMaster::new(memory, interrupts));
         let parts = Parts {
-            memory,
+            memory: master.clone(),
             controller,
             pool: BufPool::new(POOL_BYTES),
             budget: Budget::default(),
@@ -67,7 +69,7 @@ impl NvmeFunction {
             vectors,
             queues: RefCell::default(),
             mapped: doorbells.map(|page| Rc::new(PolledDoorbells::Mapped(page))),
-            interrupts,
+            master,
             config: ConfigSpace::new(vectors),
             admin: AdminRegisters::default(),
             is_polled: Cell::new(false),
@@ -162,7 +164,7 @@ impl Function {
     }
 
     fn raise(&self) {
-        self.queues.borrow().take_interrupt(|vector| self.interrupts.raise(vector));
+        self.queues.borrow().take_interrupt(|vector| self.master.raise(vector));
     }
 
     /// Reads the doorbells that are polled. Returns whether a command can be fetched, or an
@@ -278,10 +280,18 @@ impl Function {
         queues.close();
     }
 
+    fn write_config(&self, offset: usize, bytes: &[u8]) {
+        if self.config.write(offset, bytes) {
+            return self.reset();
+        }
+        self.master.set_enabled(self.config.is_bus_master());
+    }
+
     fn reset(&self) {
         self.parts.controller.reset();
         self.close_queues();
         self.config.reset();
+        self.master.set_enabled(false);
         self.admin.reset();
     }
 }
@@ -312,8 +322,8 @@ impl PciFunction for NvmeFunction {
 
     fn write(&self, region: Region, offset: u64, bytes: &[u8]) {
         match (region, usize::try_from(offset)) {
-            (Region::Config, Ok(offset)) if self.0.config.write(offset, bytes) => self.reset(),
-            (Region::Config, _) => {}
+            (Region::Config, Ok(offset)) => self.0.write_config(offset, bytes),
+            (Region::Config, Err(_)) => {}
             // Registers are written in whole dwords (NVMe over PCIe 1.1, Register Access).
             _ if offset.is_multiple_of(4) => {
                 let (dwords, _) = bytes.as_chunks();

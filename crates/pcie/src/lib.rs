@@ -5,7 +5,8 @@
 //! 1. A transport, such as vfio-user, carries the accesses of a host to the regions of a function
 //!    ([`PciFunction`]), and gives the function the host's memory and interrupts (`bus`).
 //! 2. [`NvmeFunction`] has a configuration space (`config_space`) and BAR 0 (`bar0`): properties go
-//!    to the controller ([`controller::PcieController`]), doorbells to the queues.
+//!    to the controller ([`controller::PcieController`]), doorbells to the queues. It reaches
+//!    memory and interrupts only while the host lets it (`bus_master`).
 //! 3. When the host enables the controller, the function opens the admin queues
 //!    (`admin_registers`). The admin commands about queues are its own (`manage`).
 //! 4. A doorbell wakes the task of the function (`function`). It fetches commands from each
@@ -40,6 +41,7 @@ mod admin_registers;
 mod bar0;
 mod budget;
 mod bus;
+mod bus_master;
 mod completion_queue;
 mod config_space;
 mod function;

@@ -240,6 +240,8 @@ impl Machine {
         let memory = File::from(memfd_create("machine", MemfdFlags::CLOEXEC).unwrap());
         memory.set_len(0x3000).unwrap();
         client.dma_map(0, 0, 0x3000, memory.as_raw_fd()).unwrap();
+        // Bus Master Enable, in configuration space.
+        client.region_write(7, 0x04, &[0b110]).unwrap();
         // AQA, ASQ and ACQ; then CC with all command sets, and entries of 64 and 16 bytes.
         client.region_write(0, 0x24, &0x000f_000f_u32.to_le_bytes()).unwrap();
         client.region_write(0, 0x28, &SUBMISSION.to_le_bytes()).unwrap();

@@ -144,7 +144,8 @@ impl PcieController {
         }
     }
 
-    /// Records that a command of queue `queue_id` has failed before the controller had it, or after.
+    /// Records the failure of a command of queue `queue_id` that the controller never had, or has
+    /// completed.
     pub fn record_failure(&self, queue_id: u16, command: &Command, completion: Completion) {
         self.association.errors.record(queue_id, Some(CommandHead::of(command)), completion);
     }

@@ -132,6 +132,8 @@ impl Attacker {
 
     /// Enables the controller with admin queues that are there.
     fn enable(&self) {
+        // Bus master.
+        self.function.write(Region::Config, 0x04, &[0b110]);
         self.write(Property::CC.0.into(), 0);
         let size = u32::from(ENTRIES - 1);
         self.write(Property::AQA.0.into(), size << 16 | size);

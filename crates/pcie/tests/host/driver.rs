@@ -95,8 +95,15 @@ impl Driver {
         }
     }
 
+    /// Lets the function access memory, or not (Bus Master Enable).
+    pub(crate) fn set_bus_master(&self, is_enabled: bool) {
+        let command = if is_enabled { 0b110 } else { 0b010 };
+        self.function.write(Region::Config, 0x04, &[command]);
+    }
+
     /// Enables the controller with new admin queues.
     pub(crate) fn enable(&self) {
+        self.set_bus_master(true);
         self.queues.take();
         self.shadow.set(None);
         let pair = self.pair(0, ADMIN_ENTRIES);

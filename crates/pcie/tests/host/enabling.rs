@@ -249,3 +249,35 @@ fn a_host_on_pcie_has_no_keep_alive_timer() {
         assert_eq!(driver.ram.get(data + 320, 2), [0, 0], "KAS");
     });
 }
+
+#[test]
+fn a_function_that_is_no_bus_master_touches_neither_memory_nor_interrupts() {
+    run(9, async |world| {
+        let driver = world.host(8).await;
+        let closed = world.gate.close();
+        driver.submit(1, Command::exist(KV, b"k"));
+        driver.settle().await;
+        driver.set_bus_master(false);
+        let before = (driver.ram.writes(), driver.raised.total());
+        drop(closed);
+        driver.settle().await;
+        // The completion has no place.
+        assert!(driver.status().is_fatal());
+        assert_eq!((driver.ram.writes(), driver.raised.total()), before);
+        // Enabled again without it, the controller fetches nothing.
+        driver.configure(Configuration(0));
+        driver.enable();
+        driver.set_bus_master(false);
+        driver.submit(0, Command::keep_alive());
+        driver.settle().await;
+        assert!(driver.status().is_fatal());
+        driver.configure(Configuration(0));
+        driver.enable();
+        driver.admin(Command::keep_alive()).await;
+        // A function level reset clears it.
+        driver.function.reset();
+        let mut command = [0];
+        driver.function.read(Region::Config, 0x04, &mut command);
+        assert_eq!(command, [0]);
+    });
+}
