@@ -18,18 +18,23 @@
 //! [`ConnectionPlacer`] is independent of that. It chooses the core of each new connection by the
 //! same measurements.
 //!
+//! Between tenants on one core, [`FairQueue`] chooses whose connection is next, and [`RateLimit`]
+//! says when one may be. [`jain_index`] measures how fair the result is.
+//!
 //! | to follow | read, in this order |
 //! |---|---|
 //! | one window | `load`, `settings`, `groups`, `balancer` |
 //! | one window of `auto` | `load`, `level`, `auto`, `trial` |
 //! | one request | `route` |
 //! | one new connection | `connections`, `placer` |
+//! | one turn of a tenant | `fair_queue`, `rate_limit` |
 //!
 //! # Guarantees
 //! - Equal loads give equal routes and places: there is no clock here, and no randomness but that
 //!   of a fixed seed.
 //! - By the policies of `OctoKV`, a core diverts its share of any number of requests, exact to one
 //!   request.
+//! - Tenants that wait all the time get service by weight, exact to one service of each.
 //!
 //! # Trusts
 //! The loads of a window are of that window, but for a small part of the one before.
@@ -40,18 +45,24 @@
 mod auto;
 mod balancer;
 mod connections;
+mod fair_queue;
 mod groups;
+mod jain;
 mod level;
 mod load;
 mod placer;
+mod rate_limit;
 mod route;
 mod settings;
 mod trial;
 
 pub use balancer::Balancer;
 pub use connections::Connections;
+pub use fair_queue::FairQueue;
 pub use groups::Groups;
+pub use jain::jain_index;
 pub use load::Load;
 pub use placer::ConnectionPlacer;
+pub use rate_limit::RateLimit;
 pub use route::{Costs, Route, Router};
 pub use settings::{Memory, Policy, Settings};
