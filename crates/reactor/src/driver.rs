@@ -36,6 +36,15 @@ pub fn stop_polling(memory: &Rc<dyn PolledMemory>) {
     with_installed(|driver| driver.memories.retain(|other| !Rc::ptr_eq(other, memory)));
 }
 
+/// Looks for events from outside the reactor on this thread, as it does after every 64 polls, and
+/// wakes their tasks. Does nothing outside of [`crate::Reactor::serve`].
+pub fn look_outside() {
+    with_installed(|driver| {
+        driver.look();
+        driver.try_hot();
+    });
+}
+
 /// Tasks that wait for events from outside the reactor.
 pub(crate) struct Driver {
     ring: Ring,

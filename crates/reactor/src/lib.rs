@@ -89,10 +89,10 @@ mod tcp;
 mod unix;
 
 pub use accept::AcceptError;
-pub use driver::{PolledMemory, poll, stop_polling, stopped};
+pub use driver::{PolledMemory, look_outside, poll, stop_polling, stopped};
 pub use file::File;
 pub use lateness::{LATE, Lateness};
-pub use long_polls::{LONG_POLL, LongPolls};
+pub use long_polls::{LONG_POLL, LongPolls, thread_cpu};
 #[cfg(loom)]
 pub use loom_peers::{LoomPeers, check_by_loom};
 pub use mailbox::{Inbox, Outbox, ReceiveEnd, SendEnd, mailbox};

@@ -123,7 +123,7 @@ impl PollMeter {
 }
 
 /// Returns the CPU time of this thread.
-fn thread_cpu() -> Nanos {
+pub fn thread_cpu() -> Nanos {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     let part = |part: i64| u64::try_from(part).expect("it counts up from zero");
     Nanos(part(time.tv_sec) * 1_000_000_000 + part(time.tv_nsec))
