@@ -104,7 +104,7 @@ pub use outbox::{Outbox, Sent};
 pub use protocol_error::ProtocolError;
 pub use reply::Protocol;
 pub use request::Request;
-pub use serve::{Ended, serve, serve_from, turn_away};
+pub use serve::{Account, Ended, serve, serve_for, serve_from, turn_away};
 pub use settings::{Process, Settings};
 pub use users::{Users, UsersError};
 pub use wire::Ends;

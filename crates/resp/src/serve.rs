@@ -29,9 +29,14 @@ pub enum Ended {
     Broken,
 }
 
+/// Is called with the user of a connection, empty before authentication, and with how many commands
+/// the connection has executed, whenever it is about to read.
+pub type Account = Rc<dyn Fn(&str, u64)>;
+
 /// What the tasks that read and write share.
 struct Connection<S> {
     stream: Rc<S>,
+    account: Option<Account>,
     wire: Arc<Wire>,
     outbox: RefCell<Outbox>,
     /// Rings when the outbox is full, and when nothing more comes.
@@ -54,6 +59,16 @@ pub async fn serve<S: Stream>(stream: Rc<S>, door: Arc<Door>) -> Ended {
 
 /// The same, and says from where.
 pub async fn serve_from<S: Stream>(stream: Rc<S>, door: Arc<Door>, ends: Ends) -> Ended {
+    serve_for(stream, door, ends, None).await
+}
+
+/// The same, and says to which account.
+pub async fn serve_for<S: Stream>(
+    stream: Rc<S>,
+    door: Arc<Door>,
+    ends: Ends,
+    account: Option<Account>,
+) -> Ended {
     let wire = Arc::new(Wire::new(ends));
     let Some(mut session) = Session::new(&door, wire.clone()) else {
         turn_away(&*stream, &door);
@@ -63,6 +78,7 @@ pub async fn serve_from<S: Stream>(stream: Rc<S>, door: Arc<Door>, ends: Ends) -
     door.counters().count_connection();
     let connection = Rc::new(Connection {
         stream,
+        account,
         wire,
         outbox: RefCell::new(door.outbox()),
         work: Notify::new(),
@@ -134,6 +150,9 @@ impl<S: Stream> Connection<S> {
                 }
             }
             run.finish(door, session, inbox.staging(), &self.outbox).await;
+            if let Some(account) = &self.account {
+                account(session.user_name(), self.wire.commands());
+            }
             self.send_replies(door).await;
             if inbox.has_all() {
                 inbox.rest();

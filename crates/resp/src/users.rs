@@ -85,6 +85,11 @@ impl Users {
         self.everybody().is_some()
     }
 
+    /// Whether there is a user of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
     /// The name of a user without a password.
     pub fn without_password(&self) -> Option<&str> {
         self.all().find(|user| user.is_on && user.needs_none).map(|user| &user.name[..])
