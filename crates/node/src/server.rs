@@ -49,6 +49,8 @@ mod status;
 mod status_builder;
 mod status_service;
 mod stopper;
+mod tenant_status;
+mod tenants;
 mod vfio;
 
 pub use self::address::{HTTP_PORT, parse_address, parse_http_address};
@@ -73,6 +75,8 @@ pub use self::status::{
     SubsystemStatus, WorkStatus,
 };
 pub use self::stopper::Stopper;
+pub use self::tenant_status::{TenantStatus, fairness};
+pub use self::tenants::{TenantConfig, TenantTerms};
 
 use self::facts::Facts;
 use self::http::HttpDoor;
@@ -80,6 +84,7 @@ use self::places::ConnectionLimit;
 use self::reactors::{Plan, Ready, RuleWriters, ServerHandles, start};
 use self::resp::RespAddrs;
 use self::status_service::StatusService;
+use self::tenants::Tenants;
 use controller::Rules;
 use reactor::{Load, Remote};
 use std::io;
@@ -97,6 +102,7 @@ pub struct Server {
     handles: ServerHandles,
     http: Option<HttpDoor>,
     told: Option<mpsc::Receiver<String>>,
+    tenants: Option<Arc<Tenants>>,
 }
 
 impl Server {
@@ -113,6 +119,7 @@ impl Server {
         let remotes = (0..count).map(|_| Remote::new()).collect::<io::Result<Vec<_>>>()?;
         let places = ConnectionLimit::new(config.connections);
         let listener = config.http.map(HttpDoor::listen).transpose()?;
+        let tenants = (!config.tenants.is_empty()).then(|| Arc::new(Tenants::new(&config.tenants)));
         let facts = Facts {
             began: Instant::now(),
             devices: config.devices.iter().map(|device| device.name.clone()).collect(),
@@ -120,15 +127,22 @@ impl Server {
             places: places.clone(),
             remotes: remotes.clone(),
             balance: None,
+            tenants: tenants.clone(),
         };
         let (ready, is_ready) = mpsc::channel();
         let (tell, told) = mpsc::channel();
-        let plan = Plan { config, remotes: remotes.clone(), places: places.clone(), tell };
+        let plan = Plan {
+            config,
+            remotes: remotes.clone(),
+            places: places.clone(),
+            tell,
+            tenants: tenants.clone(),
+        };
         let handles = start(plan, &ready)?;
         drop(ready);
         let (addresses, began) = Default::default();
-        let mut server =
-            Self { addresses, began, places, remotes, handles, http: None, told: Some(told) };
+        let (http, told) = (None, Some(told));
+        let mut server = Self { addresses, began, places, remotes, handles, http, told, tenants };
         if !server.wait_until_ready(&is_ready) {
             return Err(server.stop().expect_err("a reactor that is not ready has failed"));
         }
@@ -200,7 +214,7 @@ impl Server {
     pub fn ruler(&self) -> Ruler {
         let (rules, places) = (self.handles.rules.clone(), self.places.clone());
         let (resp, balance) = (self.handles.resp.clone(), self.handles.balance.clone());
-        Ruler { rules, places, resp, balance }
+        Ruler { rules, places, resp, balance, tenants: self.tenants.clone() }
     }
 
     /// Stops the server: closes all connections, flushes acknowledged data, saves the state files
@@ -239,9 +253,18 @@ pub struct Ruler {
     places: ConnectionLimit,
     resp: Vec<RespAddrs>,
     balance: Option<Arc<BalanceState>>,
+    tenants: Option<Arc<Tenants>>,
 }
 
 impl Ruler {
+    /// Gives the tenants the weights and limits of `configs`, if the server was started with
+    /// tenants. Connections that wait follow within a second.
+    pub fn set_tenants(&self, configs: &[TenantConfig]) {
+        if let Some(tenants) = &self.tenants {
+            tenants.set(configs);
+        }
+    }
+
     /// Balances the reactors by `config`, if the server was started with a balancer.
     pub fn set_balance(&self, config: BalanceConfig) {
         if let Some(balance) = &self.balance {

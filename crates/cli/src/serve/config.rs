@@ -47,6 +47,7 @@ pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
         http,
         cores: args.cores,
         balance,
+        tenants: Vec::new(),
         pace,
         connections: connections(args),
         limits: Limits::default(),

@@ -57,8 +57,9 @@ fn read_again(path: &Path, config: &mut Config, ruler: &Ruler) -> String {
     let path = shown(path);
     if let Some(difference) = config.difference(&new) {
         return format!(
-            "{path}: {difference} has changed, but only hosts, limits, referrals, certificates and \
-             the settings of [balance] can change without a restart; nothing was reloaded"
+            "{path}: {difference} has changed, but only hosts, limits, referrals, certificates, \
+             the settings of [balance], and the weights and limits of a [[tenant]] can change \
+             without a restart; nothing was reloaded"
         );
     }
     ruler.set(&new.rules(), new.connections);
@@ -66,6 +67,7 @@ fn read_again(path: &Path, config: &mut Config, ruler: &Ruler) -> String {
     if let Some(balance) = new.balance {
         ruler.set_balance(balance);
     }
+    ruler.set_tenants(&new.tenants);
     *config = new;
     format!("reloaded {path}")
 }

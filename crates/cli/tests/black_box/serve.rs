@@ -321,8 +321,8 @@ fn a_file_that_is_wrong_or_another_changes_nothing() {
     let path = folder.path().join("server.toml");
     let shown = path.display();
     let one = format!("{}?as={HOST}", served.uri(2));
-    let only = "but only hosts, limits, referrals, certificates and the settings of [balance] can \
-                change without a restart";
+    let only = "but only hosts, limits, referrals, certificates, the settings of [balance], and \
+                the weights and limits of a [[tenant]] can change without a restart";
     for (from, to, sentence) in [
         (
             "cores",

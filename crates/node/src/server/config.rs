@@ -9,6 +9,7 @@ mod limits;
 mod listen;
 mod referral;
 mod subsystem;
+mod tenant;
 
 pub use self::device::DeviceConfig;
 pub use self::subsystem::SubsystemConfig;
@@ -16,7 +17,8 @@ pub use self::subsystem::SubsystemConfig;
 use self::listen::Listen;
 use super::ServerConfig;
 use super::reactors::device_reactors;
-use super::{BalanceConfig, ConnectionLimits, Pace, Served, ServedDevice, ServedSubsystem};
+use super::{BalanceConfig, ConnectionLimits, Pace, Served, ServedDevice};
+use super::{ServedSubsystem, TenantConfig};
 use crate::ProfileError;
 use crate::profile::read_file;
 use crate::profile::schema::Schema;
@@ -32,7 +34,7 @@ use std::path::Path;
 const TOP: Schema = Schema {
     name: "",
     title: "",
-    keys: &["server", "balance", "limits", "device", "subsystem", "referral"],
+    keys: &["server", "balance", "limits", "device", "subsystem", "referral", "tenant"],
 };
 
 /// A checked configuration of a server.
@@ -47,6 +49,8 @@ pub struct Config {
     pub cores: NonZero<u16>,
     /// How reactors execute commands for each other. `None`: they do not.
     pub balance: Option<BalanceConfig>,
+    /// The tenants. Without any, all connections are alike.
+    pub tenants: Vec<TenantConfig>,
     /// Whether the devices keep their latencies.
     pub pace: Pace,
     /// Limits of connections.
@@ -111,11 +115,13 @@ impl Config {
             }
         }
         let referrals = referral::read_all(top)?;
+        let tenants = tenant::read_all(top, &devices, !nvme_tcp.is_empty())?;
         Ok(Self {
             nvme_tcp,
             http,
             cores,
             balance,
+            tenants,
             pace,
             connections,
             limits,
@@ -146,6 +152,10 @@ impl Config {
         if self.devices != new.devices {
             return Some("a [[device]]");
         }
+        let (old_tenants, new_tenants) = (self.tenants.iter(), new.tenants.iter());
+        if !old_tenants.map(TenantConfig::identity).eq(new_tenants.map(TenantConfig::identity)) {
+            return Some("the name, host_nqns or resp_users of a [[tenant]]");
+        }
         let are_same = self.served_subsystems().eq(new.served_subsystems());
         (!are_same).then_some("the nqn, device, serial, vfio_user or doorbells of a [[subsystem]]")
     }
@@ -164,6 +174,7 @@ impl Config {
             http: self.http,
             reactors: self.cores,
             balance: self.balance,
+            tenants: self.tenants.clone(),
             connections: self.connections,
             rules: self.rules(),
             devices: devices.collect(),

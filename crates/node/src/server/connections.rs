@@ -1,6 +1,7 @@
 use super::pace::Pace;
 use super::places::ConnectionPermit;
 use super::report::Moved;
+use super::tenants::{Gate, Member, TenantPort, TenantStream, metered};
 use base::{BufPool, Nanos};
 use clock::{BusyStage, Notify, Stage};
 use controller::{Port, TransportAddress};
@@ -70,16 +71,20 @@ struct Shared {
     is_over: Cell<bool>,
     /// Notified when the last connection closes.
     is_empty: Notify,
+    /// Grants their turns, if the server has tenants.
+    gate: Option<Rc<Gate>>,
 }
 
 struct Open {
     stream: Rc<TcpStream>,
     host: SocketAddr,
     budget: Rc<Budget>,
+    member: Option<Rc<Member>>,
 }
 
 impl Connections {
-    pub(super) fn new() -> Self {
+    /// Creates a set without connections, whose turns `gate` grants.
+    pub(super) fn new(gate: Option<Rc<Gate>>) -> Self {
         Self(Rc::new(Shared {
             pool: BufPool::new(POOL_BYTES),
             counters: Rc::default(),
@@ -87,6 +92,7 @@ impl Connections {
             open: RefCell::default(),
             is_over: Cell::new(false),
             is_empty: Notify::new(),
+            gate,
         }))
     }
 
@@ -99,14 +105,19 @@ impl Connections {
         let Arrival { stream, host, place, .. } = arrival;
         let (stream, number) = (Rc::new(stream), place.number);
         let budget = Rc::new(Budget::new(place.memory_bytes));
-        let open = Open { stream: stream.clone(), host, budget: budget.clone() };
+        let member = self.0.gate.as_ref().map(Member::new);
+        let open =
+            Open { stream: stream.clone(), host, budget: budget.clone(), member: member.clone() };
         self.0.open.borrow_mut().insert(number, open);
         let shared = self.0.clone();
         let config = Config { pool: shared.pool.clone(), counters: shared.counters.clone() };
         clock::spawn(async move {
             clock::name_task("nvme connection");
             clock::set_busy_stage(BusyStage::Receive);
-            serve(stream, port, config, budget).await;
+            match member {
+                None => _ = serve(stream, port, config, budget).await,
+                Some(member) => serve_member(member, stream, port, config, budget).await,
+            }
             drop(place);
             let mut open = shared.open.borrow_mut();
             open.remove(&number);
@@ -122,6 +133,9 @@ impl Connections {
         self.0.is_over.set(true);
         for open in self.0.open.borrow().values() {
             open.stream.shut_down();
+            if let Some(member) = &open.member {
+                member.end();
+            }
         }
         while !self.0.open.borrow().is_empty() {
             self.0.is_empty.wait().await;
@@ -147,6 +161,23 @@ impl Connections {
     pub(super) fn moved(&self) -> Moved {
         Moved::of(&self.0.counters)
     }
+}
+
+/// Serves the connection of a tenant's host.
+async fn serve_member(
+    member: Rc<Member>,
+    stream: Rc<TcpStream>,
+    port: Rc<dyn Port>,
+    config: Config,
+    budget: Rc<Budget>,
+) {
+    let stream = Rc::new(TenantStream::new(stream, member.clone()));
+    let port = Rc::new(TenantPort::new(port, member.clone()));
+    // Boxed: the task of a connection without a tenant keeps no room for it.
+    Box::pin(metered(member, async move {
+        serve(stream, port, config, budget).await;
+    }))
+    .await;
 }
 
 /// Passes each accepted connection to `take`, with the local and the host's address. [`Pace`]

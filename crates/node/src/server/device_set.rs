@@ -10,6 +10,7 @@ use super::resp::{RespArrival, RespClients, RespDoor, RespListeners};
 use super::served::Served;
 use super::served_state::{Began, ServedState};
 use super::setup::{ServedDevice, ServedSubsystem, ServerConfig};
+use super::tenants::{Gate, Tenants};
 use super::vfio::{VfioListener, VfioSocket};
 use crate::DiskOptions;
 use clock::Users;
@@ -52,6 +53,8 @@ pub(super) struct DeviceSetPlan {
     /// Takes messages for the server's operator.
     tell: Sender<String>,
     has_warned: Arc<AtomicBool>,
+    /// The tenants, if the server has any.
+    tenants: Option<Arc<Tenants>>,
 }
 
 /// The devices of a reactor, and everything that hosts see of them.
@@ -67,6 +70,8 @@ pub(super) struct DeviceSet {
     resp: Vec<RespDoor>,
     /// The Redis clients of this reactor.
     pub(super) clients: Rc<RespClients>,
+    /// Grants the turns of this reactor's connections, if the server has tenants.
+    pub(super) gate: Option<Rc<Gate>>,
     vfio_user: Vec<Rc<VfioSocket>>,
 }
 
@@ -75,7 +80,7 @@ pub(super) fn deal(
     config: ServerConfig,
     count: usize,
     DeviceListeners { resp, vfio_user }: DeviceListeners,
-    pool: &Arc<WorkPool>,
+    (pool, tenants): (&Arc<WorkPool>, &Option<Arc<Tenants>>),
     tell: &Sender<String>,
 ) -> Vec<DeviceSetPlan> {
     let ServerConfig { devices, subsystems, rules, reactors, .. } = config;
@@ -101,6 +106,7 @@ pub(super) fn deal(
                 rules: rules.clone(),
                 tell: tell.clone(),
                 has_warned: has_warned.clone(),
+                tenants: tenants.clone(),
             }
         })
         .collect();
@@ -138,6 +144,7 @@ pub(super) struct DeviceSetBuilder {
     tell: Sender<String>,
     has_warned: Arc<AtomicBool>,
     began: Vec<(usize, Began)>,
+    tenants: Option<Arc<Tenants>>,
 }
 
 /// A built device, or a disk to open.
@@ -163,6 +170,7 @@ impl DeviceSetBuilder {
             has_warned,
             resp_reactors,
             vfio_user,
+            tenants,
             ..
         } = plan;
         let (mut rooms, mut places) = (Vec::new(), Vec::new());
@@ -207,6 +215,7 @@ impl DeviceSetBuilder {
             tell,
             has_warned,
             began,
+            tenants,
         };
         Ok((shell, state_files))
     }
@@ -246,7 +255,8 @@ impl DeviceSetBuilder {
                 drop(warn.send(UNNAMED_HOST.to_owned()));
             }
         });
-        let (mut doors, clients) = (Vec::new(), Rc::new(RespClients::default()));
+        let turns = self.tenants.as_ref().map(Gate::open);
+        let (mut doors, clients) = (Vec::new(), Rc::new(RespClients::new(turns.clone())));
         let reactors = self.resp_reactors.filter(|_| !resp.is_empty());
         let (to_here, to_all) = resp_dealers(&clients, resp_deals, reactors);
         for gate in resp {
@@ -265,8 +275,17 @@ impl DeviceSetBuilder {
             listener.open(entrance.in_reactor(reactor, users.clone()), users, tell.clone())
         };
         let vfio_user = self.vfio_user.into_iter().map(open).collect();
-        let resp = doors;
-        Ok(DeviceSet { drives, places, reactor, subsystems, began, resp, clients, vfio_user })
+        Ok(DeviceSet {
+            drives,
+            places,
+            reactor,
+            subsystems,
+            began,
+            resp: doors,
+            clients,
+            gate: turns,
+            vfio_user,
+        })
     }
 }
 

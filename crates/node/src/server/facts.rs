@@ -1,6 +1,7 @@
 use super::balance::Shared;
 use super::places::ConnectionLimit;
 use super::status::SubsystemStatus;
+use super::tenants::Tenants;
 use reactor::Remote;
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,4 +17,6 @@ pub(super) struct Facts {
     pub(super) remotes: Vec<Remote>,
     /// What balanced reactors know of each other.
     pub(super) balance: Option<Arc<Shared>>,
+    /// The tenants, if the server has any.
+    pub(super) tenants: Option<Arc<Tenants>>,
 }

@@ -1,6 +1,7 @@
 //! The status of a server in the text format of Prometheus, version 0.0.4.
 
 use super::status::{DeviceStatus, LongPollStatus, ReactorStatus, ServerStatus, Status};
+use super::tenant_status::TenantStatus;
 use std::fmt::Write;
 
 /// Content type of `/metrics`.
@@ -161,6 +162,36 @@ const OF_LONG_POLLS: &[Figure<LongPollStatus>] = &[
     }),
 ];
 
+const OF_TENANT: &[Figure<TenantStatus>] = &[
+    ("tenant_weight", Kind::Gauge, "Weight of the tenant", |it| Some(it.weight.into())),
+    ("tenant_limit_requests_per_second", Kind::Gauge, "Limit of the tenant's requests", |it| {
+        it.requests_per_second.and_then(number)
+    }),
+    ("tenant_limit_bytes_per_second", Kind::Gauge, "Limit of the tenant's bytes", |it| {
+        it.bytes_per_second.and_then(number)
+    }),
+    ("tenant_requests_total", Kind::Counter, "Commands of the tenant's connections", |it| {
+        number(it.requests)
+    }),
+    ("tenant_bytes_total", Kind::Counter, "Bytes received from and sent to the tenant", |it| {
+        number(it.bytes)
+    }),
+    ("tenant_busy_seconds_total", Kind::Counter, "Time spent working for the tenant", |it| {
+        Some(seconds(it.busy_ns))
+    }),
+    ("tenant_share_wait_seconds_total", Kind::Counter, "Waits for other connections", |it| {
+        Some(seconds(it.waited_share_ns))
+    }),
+    ("tenant_limit_wait_seconds_total", Kind::Counter, "Waits for the tenant's limits", |it| {
+        Some(seconds(it.waited_limit_ns))
+    }),
+];
+
+const OF_TENANTS: &[Figure<Status>] =
+    &[("tenant_fairness", Kind::Gauge, "Jain's index of the tenants' busy time by weight", |it| {
+        it.fairness
+    })];
+
 #[expect(clippy::cast_precision_loss, reason = "the format has no other numbers")]
 #[expect(clippy::unnecessary_wraps, reason = "as the figures that may be missing")]
 fn number(number: u64) -> Option<f64> {
@@ -198,6 +229,10 @@ pub(super) fn text(status: &Status) -> String {
         reactor.long_polls.iter().map(move |it| (label(&it.name), it))
     });
     write_all(&mut text, OF_LONG_POLLS, &long_polls.collect::<Vec<_>>());
+    let label = |tenant: &TenantStatus| format!("{{tenant=\"{}\"}}", escaped(&tenant.name));
+    let tenants: Vec<_> = status.tenants.iter().map(|it| (label(it), it)).collect();
+    write_all(&mut text, OF_TENANT, &tenants);
+    write_all(&mut text, OF_TENANTS, &[(String::new(), status)]);
     text
 }
 

@@ -17,6 +17,7 @@ use super::served::Served;
 use super::served_state::Began;
 use super::setup::{ServedDevice, ServerConfig};
 use super::stopper::Stopper;
+use super::tenants::{Gate, Tenants};
 use clock::{Stage, Users};
 use controller::{Placement, Rules, Subsystems};
 use engine::WorkPool;
@@ -44,6 +45,8 @@ pub(super) struct Plan {
     pub(super) places: ConnectionLimit,
     /// Takes messages for the server's operator.
     pub(super) tell: Sender<String>,
+    /// The tenants, if the server has any.
+    pub(super) tenants: Option<Arc<Tenants>>,
 }
 
 /// How a running server receives new rules: a writer for each reactor with devices.
@@ -100,6 +103,8 @@ struct DeviceLinks {
     pool: Option<Arc<WorkPool>>,
     /// Links to the reactors that execute commands for each other.
     diverter: Option<DiverterLinks>,
+    /// The tenants, if the server has any.
+    tenants: Option<Arc<Tenants>>,
 }
 
 /// The links of a devices' reactor to those of connections.
@@ -137,7 +142,7 @@ pub(super) fn device_reactors(reactors: usize, devices: usize) -> usize {
 
 /// Starts a thread for each reactor; each reports once when it is ready.
 pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<ServerHandles, ServerError> {
-    let Plan { config, remotes, places, tell } = plan;
+    let Plan { config, remotes, places, tell, tenants } = plan;
     let device_listeners = DeviceListeners::bind(&config, &places)?;
     let resp = device_listeners.resp_addresses()?;
     let listeners = Listeners::bind(&config.nvme_tcp, places)?;
@@ -150,7 +155,7 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<ServerHandles, 
     let mut slot = || slots.next().expect("there is one for each remote");
     let pool = Arc::new(WorkPool::default());
     let (homes, balance) = (homes(&config, device_count, shares), config.balance);
-    let plans = deal(config, device_count, device_listeners, &pool, &tell);
+    let plans = deal(config, device_count, device_listeners, (&pool, &tenants), &tell);
     let stopper = Stopper(remotes.clone());
     let mut spawner = Spawner { threads: Vec::new(), ready: ready.clone(), stopper, shares };
     let (devices, connections) = remotes.split_at(device_count);
@@ -171,7 +176,7 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<ServerHandles, 
     }
     let subsystems: Vec<_> = plans.iter().map(|plan| plan.subsystems.clone()).collect();
     let (mut connection_links, mut device_links) =
-        connect((devices, &subsystems[..]), connections, serves_all, &homes);
+        connect((devices, &subsystems[..]), connections, serves_all, (&homes, &tenants));
     for links in &mut device_links {
         links.pool = shares.then(|| pool.clone());
     }
@@ -256,7 +261,7 @@ fn connect(
     (devices, subsystems): (&[Remote], &[Arc<Subsystems>]),
     connections: &[Remote],
     serves_all: bool,
-    homes: &Homes,
+    (homes, tenants): (&Homes, &Option<Arc<Tenants>>),
 ) -> (Vec<ConnectionLinks>, Vec<DeviceLinks>) {
     let mut connection_links: Vec<ConnectionLinks> =
         devices.iter().map(|_| ConnectionLinks::default()).collect();
@@ -287,6 +292,7 @@ fn connect(
             resp,
             pool,
             diverter,
+            tenants: tenants.clone(),
         });
     }
     if serves_all {
@@ -455,7 +461,7 @@ async fn alone(
     questions: NoticeEnd<Question>,
     ready: &Sender<Ready>,
 ) -> Result<(Connections, Closed), ServerError> {
-    let connections = Connections::new();
+    let connections = Connections::new(device_set.gate.clone());
     let (addresses, listeners) =
         listeners.open(serve_here(&device_set, &connections, &Users::default(), None))?;
     answer(questions, Some(device_set.clone()), &connections, &device_set.clients);
@@ -483,7 +489,8 @@ async fn device_side(
         clock::spawn(queues.clone().serve(commands.open()));
         bridges.push(queues);
     }
-    let (connections, users) = (Connections::new(), Users::default());
+    let connections = Connections::new(device_set.gate.clone());
+    let users = Users::default();
     if let Some(arrivals) = links.arrivals {
         let diverter = links.diverter.map(DiverterLinks::open);
         let serve = serve_here(&device_set, &connections, &users, diverter);
@@ -552,7 +559,7 @@ async fn serve_connections(
     ready: &Sender<Ready>,
 ) -> Result<Connections, ServerError> {
     let DeviceLinks { reactor, devices, homes, deals, reactors, .. } = links;
-    let DeviceLinks { arrivals, resp, diverter, .. } = links;
+    let DeviceLinks { arrivals, resp, diverter, tenants, .. } = links;
     let diverter = diverter.map(DiverterLinks::open);
     let placement = diverter.map(|it| -> Rc<dyn Placement> { it });
     let devices = devices.into_iter().map(|DeviceLink { subsystems, commands, responses }| {
@@ -560,7 +567,9 @@ async fn serve_connections(
         PeerDevices::new(subsystems, here, commands.open(), responses.open())
     });
     let router = Router::new(devices.collect(), homes);
-    let (connections, redis) = (Connections::new(), Rc::new(RespClients::default()));
+    let gate = tenants.as_ref().map(Gate::open);
+    let connections = Connections::new(gate.clone());
+    let redis = Rc::new(RespClients::new(gate));
     for arrivals in resp {
         let (arrivals, redis) = (arrivals.open(), redis.clone());
         clock::spawn(async move {

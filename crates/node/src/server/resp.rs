@@ -8,12 +8,15 @@ use super::places::{ConnectionLimit, ConnectionPermit};
 use super::served_resp::{ServedResp, ServedTls};
 use super::setup::ServedDevice;
 use super::status::{ClientStatus, RedisStatus};
+use super::tenants::{Gate, Member, TenantStream, metered};
 use base::{BufPool, Nanos};
 use clock::{BusyStage, Notify};
 use engine::Store;
 use net::Stream;
 use reactor::{TcpListener, TcpStream};
-use resp::{ClientLimits, Door, Ends, Settings, Totals, Users, serve_from, turn_away};
+use resp::{
+    Account, ClientLimits, Door, Ends, Settings, Totals, Users, serve_for, serve_from, turn_away,
+};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -233,23 +236,34 @@ pub(super) struct RespClients {
     is_abandoned: Cell<bool>,
     /// Notified when the last connection closes, or no longer has to.
     is_empty: Notify,
+    /// Grants their turns, if the server has tenants.
+    gate: Option<Rc<Gate>>,
 }
 
 impl RespClients {
+    /// Creates a set without clients, whose turns `gate` grants.
+    pub(super) fn new(gate: Option<Rc<Gate>>) -> Self {
+        Self { gate, ..Self::default() }
+    }
+
     /// Serves an accepted client in a task of its own.
     pub(super) fn serve(self: &Rc<Self>, arrival: RespArrival) {
         let RespArrival { service, stream, place, ends, tls } = arrival;
         let door = service.door.clone();
+        let member = self.gate.as_ref().map(Member::new);
+        let of_client = member.clone();
         match tls {
             None => {
                 let stream = Rc::new(stream);
-                self.let_in(stream.clone(), service, place, answer(stream, door, ends));
+                let end = ending(stream.clone(), of_client);
+                self.let_in(end, service, place, answer(stream, door, ends, member));
             }
             Some(tls) => {
                 let stream = Rc::new(TlsStream::of_server(stream, &tls));
-                self.let_in(stream.clone(), service, place, async move {
+                let end = ending(stream.clone(), of_client);
+                self.let_in(end, service, place, async move {
                     match stream.handshake(HANDSHAKE_LIMIT).await {
-                        Ok(()) => answer(stream.clone(), door, ends).await,
+                        Ok(()) => answer(stream.clone(), door, ends, member).await,
                         Err(_) => stream.shut_down(),
                     }
                     // The slot stays taken until all sent bytes have left.
@@ -261,7 +275,7 @@ impl RespClients {
 
     fn let_in(
         self: &Rc<Self>,
-        stream: Rc<impl Stream>,
+        end: Box<dyn Fn()>,
         service: Arc<RespService>,
         place: ConnectionPermit,
         served: impl Future<Output = ()> + 'static,
@@ -272,7 +286,7 @@ impl RespClients {
         let (clients, number) = (self.clone(), place.number);
         // Boxed: the waiting future would hold several times its size.
         let served = Box::pin(served);
-        self.open.borrow_mut().insert(number, Box::new(move || stream.shut_down()));
+        self.open.borrow_mut().insert(number, end);
         service.open.fetch_add(1, Ordering::Relaxed);
         clock::spawn(async move {
             clock::name_task("redis connection");
@@ -312,7 +326,36 @@ impl RespClients {
     }
 }
 
-async fn answer(stream: Rc<impl Stream + 'static>, door: Arc<Door>, ends: Ends) {
+async fn answer(stream: Rc<impl Stream>, door: Arc<Door>, ends: Ends, member: Option<Rc<Member>>) {
     // Boxed: the enclosing futures would hold several times its size for each client.
-    Box::pin(serve_from(stream, door, ends)).await;
+    let Some(member) = member else {
+        Box::pin(serve_from(stream, door, ends)).await;
+        return;
+    };
+    let stream = Rc::new(TenantStream::new(stream, member.clone()));
+    let account = account(member.clone());
+    Box::pin(metered(member, async move {
+        serve_for(stream, door, ends, Some(account)).await;
+    }))
+    .await;
+}
+
+/// Returns what ends the connection of a client.
+fn ending(stream: Rc<impl Stream>, member: Option<Rc<Member>>) -> Box<dyn Fn()> {
+    Box::new(move || {
+        stream.shut_down();
+        if let Some(member) = &member {
+            member.end();
+        }
+    })
+}
+
+/// Returns the account of a client: makes it a member of its user's tenant, and counts its
+/// requests.
+fn account(member: Rc<Member>) -> Account {
+    let counted = Cell::new(0);
+    Rc::new(move |user, commands| {
+        member.assign(member.gate().tenants().of_user(user));
+        member.count_requests(commands - counted.replace(commands));
+    })
 }

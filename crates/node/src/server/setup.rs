@@ -1,5 +1,6 @@
 use super::BalanceConfig;
 use super::ServedResp;
+use super::TenantConfig;
 use super::{ConnectionLimits, Doorbells, Served};
 use controller::Rules;
 use std::net::SocketAddr;
@@ -17,6 +18,8 @@ pub struct ServerConfig {
     pub reactors: NonZero<u16>,
     /// How reactors execute commands for each other. `None`: they do not.
     pub balance: Option<BalanceConfig>,
+    /// The tenants. Without any, all connections are alike.
+    pub tenants: Vec<TenantConfig>,
     /// Limits of connections.
     pub connections: ConnectionLimits,
     /// Rules of hosts.
@@ -42,6 +45,7 @@ impl ServerConfig {
             http: None,
             reactors,
             balance: None,
+            tenants: Vec::new(),
             connections: ConnectionLimits::default(),
             rules: Rules::default(),
             devices: vec![ServedDevice {

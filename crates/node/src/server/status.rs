@@ -1,5 +1,6 @@
 //! The status document of a server.
 
+use super::tenant_status::TenantStatus;
 use clock::{BusyStage, BusyTimes};
 use controller::Work;
 use engine::{CacheCounts, Scrubbed};
@@ -21,6 +22,13 @@ pub struct Status {
     pub associations: Vec<AssociationStatus>,
     /// The reactors, those with devices first.
     pub reactors: Vec<ReactorStatus>,
+    /// The tenants, in the order of the server's list; none if it has none.
+    #[serde(default)]
+    pub tenants: Vec<TenantStatus>,
+    /// Jain's fairness index of the tenants since an earlier status, a second ago or more: see
+    /// [`fairness`](crate::server::fairness). Absent if no tenant had requests.
+    #[serde(default)]
+    pub fairness: Option<f64>,
 }
 
 /// The server.

@@ -8,6 +8,7 @@ use super::status::{
     AssociationStatus, CacheStatus, DeviceStatus, LongPollStatus, NamespaceStatus, QueueStatus,
     ReactorStatus, ScrubStatus, ServerStatus, Status, WorkStatus,
 };
+use super::tenant_status::TenantStatus;
 use base::Nanos;
 use controller::{AssociationCensus, Work};
 use reactor::Remote;
@@ -31,6 +32,7 @@ pub(super) fn status_of(facts: &Facts, uptime: Nanos, censuses: &[ReactorCounter
         in_flight: census.connections.iter().filter_map(|it| in_flight.get(&it.number)).sum(),
         ..reactor_status(census, remote, done)
     });
+    let tenants = facts.tenants.as_ref().map(|tenants| tenants.usage()).unwrap_or_default();
     Status {
         server: ServerStatus {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -45,6 +47,8 @@ pub(super) fn status_of(facts: &Facts, uptime: Nanos, censuses: &[ReactorCounter
             .collect(),
         associations: associations.collect(),
         reactors: reactors.collect(),
+        tenants: tenants.into_iter().map(TenantStatus::from).collect(),
+        fairness: None,
     }
 }
 

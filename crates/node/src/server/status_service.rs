@@ -2,6 +2,7 @@ use super::facts::Facts;
 use super::reactor_counters::{Questions, ReactorCounters};
 use super::status::Status;
 use super::status_builder::status_of;
+use super::tenant_status::fairness;
 use base::Nanos;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,23 +16,34 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// How long an answer is cached: a client that polls faster costs the reactors no extra work.
 const FRESH: Duration = Duration::from_millis(100);
 
+/// The shortest time for which the fairness of tenants is computed.
+const WINDOW: Duration = Duration::from_secs(1);
+
 /// Collects the reactors' counters for HTTP clients, one request at a time.
 #[derive(Debug)]
 pub(super) struct StatusService {
     facts: Facts,
     questions: Questions,
-    latest: Mutex<Option<(Instant, Arc<Status>)>>,
+    answers: Mutex<Answers>,
+}
+
+/// Earlier answers.
+#[derive(Debug, Default)]
+struct Answers {
+    latest: Option<(Instant, Arc<Status>)>,
+    /// The one at which the window began for which the fairness of tenants is computed next.
+    window: Option<(Instant, Arc<Status>)>,
 }
 
 impl StatusService {
     pub(super) fn new(facts: Facts, questions: Questions) -> Self {
-        Self { facts, questions, latest: Mutex::default() }
+        Self { facts, questions, answers: Mutex::default() }
     }
 
     /// Returns the status of the server, or `None` if a reactor does not answer.
     pub(super) async fn status(&self) -> Option<Arc<Status>> {
-        let mut latest = self.latest.lock().await;
-        if let Some((at, status)) = &*latest
+        let mut answers = self.answers.lock().await;
+        if let Some((at, status)) = &answers.latest
             && at.elapsed() < FRESH
         {
             return Some(status.clone());
@@ -39,9 +51,15 @@ impl StatusService {
         let at = Instant::now();
         let uptime = Nanos(u64::try_from((at - self.facts.began).as_nanos()).ok()?);
         let censuses = timeout(TIMEOUT, self.ask()).await.ok()??;
-        let status = Arc::new(status_of(&self.facts, uptime, &censuses));
-        *latest = Some((at, status.clone()));
-        Some(status)
+        let mut status = status_of(&self.facts, uptime, &censuses);
+        let before = answers.window.as_ref().map_or(&[][..], |(_, before)| &before.tenants);
+        status.fairness = fairness(before, &status.tenants);
+        let answer = (at, Arc::new(status));
+        if answers.window.as_ref().is_none_or(|(began, _)| at - *began >= WINDOW) {
+            answers.window = Some(answer.clone());
+        }
+        answers.latest = Some(answer.clone());
+        Some(answer.1)
     }
 
     /// Requests the censuses of all reactors at once, so that they are of about the same time.

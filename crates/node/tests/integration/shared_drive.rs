@@ -16,4 +16,6 @@ mod redis;
 #[cfg(test)]
 mod scene;
 #[cfg(test)]
+mod tenants;
+#[cfg(test)]
 mod work;

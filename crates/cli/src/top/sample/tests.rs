@@ -133,6 +133,8 @@ fn status(uptime_ms: u64, work: WorkStatus, associations: Vec<AssociationStatus>
             redis_clients: 0,
             long_polls: vec![long_polls("cleaner", uptime_ms), long_polls("scrub", uptime_ms / 2)],
         }],
+        tenants: Vec::new(),
+        fairness: None,
     }
 }
 

@@ -115,7 +115,7 @@ fn read_sockets(
 }
 
 /// Reads a list of NQNs, which may be empty.
-fn read_hosts(field: Field<'_>) -> Result<BTreeSet<String>, ProfileError> {
+pub(super) fn read_hosts(field: Field<'_>) -> Result<BTreeSet<String>, ProfileError> {
     if !field.is_array() {
         return Err(field.must_be("a list of the NQNs of hosts"));
     }

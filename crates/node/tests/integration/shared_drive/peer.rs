@@ -49,9 +49,14 @@ impl Peer {
 
     /// The admin queue of a host that has enabled its controller, and the controller's id.
     pub(crate) fn admin(address: SocketAddr, keep_alive_ms: u32) -> (Self, u16) {
+        Self::admin_of(HOST, address, keep_alive_ms)
+    }
+
+    /// The same of the host with this name.
+    pub(crate) fn admin_of(host: &str, address: SocketAddr, keep_alive_ms: u32) -> (Self, u16) {
         let admin = Self::dial(address);
         let command = Command::connect(0, 31, ConnectAttributes::NONE, keep_alive_ms);
-        let data = ConnectData::new(HOST_ID, HOST, NQN, ConnectData::ANY_CONTROLLER);
+        let data = ConnectData::new(HOST_ID, host, NQN, ConnectData::ANY_CONTROLLER);
         let reply = admin.answer(command, data.as_bytes());
         assert_eq!(reply.entry.status(), Status::SUCCESS);
         let reply = ConnectReply(u32::try_from(reply.entry.result()).unwrap());
@@ -61,9 +66,19 @@ impl Peer {
 
     /// An I/O queue of 128 entries.
     pub(crate) fn io(address: SocketAddr, controller: u16, id: u16) -> Self {
+        Self::io_of(HOST, address, controller, (id, 128))
+    }
+
+    /// An I/O queue of this id and so many entries, of the host with this name.
+    pub(crate) fn io_of(
+        host: &str,
+        address: SocketAddr,
+        controller: u16,
+        (id, entries): (u16, u16),
+    ) -> Self {
         let io = Self::dial(address);
-        let command = Command::connect(id, 127, ConnectAttributes::NONE, 0);
-        let data = ConnectData::new(HOST_ID, HOST, NQN, controller);
+        let command = Command::connect(id, entries - 1, ConnectAttributes::NONE, 0);
+        let data = ConnectData::new(HOST_ID, host, NQN, controller);
         assert_eq!(io.answer(command, data.as_bytes()).entry.status(), Status::SUCCESS);
         io
     }

@@ -43,6 +43,7 @@ impl Scene {
             nvme_tcp: vec![([127, 0, 0, 1], 0).into()],
             http: Some(([127, 0, 0, 1], 0).into()),
             balance: None,
+            tenants: Vec::new(),
             reactors: NonZero::new(reactors).unwrap(),
             connections: node::server::ConnectionLimits::default(),
             rules: controller::Rules::default(),
