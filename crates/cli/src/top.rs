@@ -6,10 +6,12 @@
 //!    printed. All of them use the same [`columns`].
 
 mod columns;
+mod rate;
 mod redis;
 mod sample;
 mod screen;
 mod stages;
+mod tenants;
 mod text;
 mod view;
 

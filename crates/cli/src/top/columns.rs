@@ -1,7 +1,8 @@
-//! Columns of the tables of hosts, clients, devices and reactors.
+//! Columns of the tables of hosts, clients, tenants, devices and reactors.
 
 use super::redis::{ClientSample, RedisSample};
 use super::sample::{DeviceSample, HostSample, Rates, ReactorSample, Sample};
+use super::tenants::TenantSample;
 use crate::number::{grouped, ratio, rounded};
 use crate::output::in_one_line;
 use base::human_bytes;
@@ -140,6 +141,26 @@ pub(super) fn of_reactors(width: u16) -> Vec<Column<(usize, ReactorSample)>> {
     fitting(columns, width)
 }
 
+/// Returns the columns of tenants in a table of this width.
+pub(super) fn of_tenants(width: u16) -> Vec<Column<TenantSample>> {
+    let columns = vec![
+        column("tenant", HOST_WIDTH, NAME, |it: &TenantSample| end(&it.name, HOST_WIDTH)),
+        column("weight", 6, 6, |it| grouped(it.weight.into())),
+        column("requests/s", 10, 8, |it| rounded(it.requests_per_second)),
+        column("MB/s", 9, 5, |it| tenths(it.bytes_per_second / 1e6)),
+        column("busy", 8, 7, |it| percent(it.busy_percent)),
+        column("waiting", 8, 4, |it| tenths(it.waiting_for_share)),
+        column("limited", 8, 3, |it| tenths(it.waiting_for_limit)),
+        column("requests/s max", 14, 2, |it| limit(it.limit_requests_per_second)),
+        column("bytes/s max", 15, 1, |it| limit(it.limit_bytes_per_second)),
+    ];
+    fitting(columns, width)
+}
+
+fn limit(limit: Option<u64>) -> String {
+    limit.map_or_else(|| "-".to_owned(), grouped)
+}
+
 /// Returns one line on the server, and one on its total work.
 pub(super) fn head(sample: &Sample) -> [String; 2] {
     let Sample { server, version, connections, rates, .. } = sample;
@@ -147,6 +168,7 @@ pub(super) fn head(sample: &Sample) -> [String; 2] {
         0 => String::new(),
         refused => format!(", {} refused", grouped(refused)),
     };
+    let fairness = sample.fairness.map(|index| format!(", fairness {index:.2}"));
     let damaged = match sample.damaged_pages {
         0 => String::new(),
         damaged => format!(", {} damaged pages", grouped(damaged)),
@@ -158,11 +180,12 @@ pub(super) fn head(sample: &Sample) -> [String; 2] {
             uptime(sample.uptime_seconds)
         ),
         format!(
-            "{} operations/s, {} MB/s read, {} MB/s written, {} connections{refused}",
+            "{} operations/s, {} MB/s read, {} MB/s written, {} connections{refused}{}",
             rounded(rates.operations),
             tenths(rates.bytes_read / 1e6),
             tenths(rates.bytes_written / 1e6),
             grouped(*connections),
+            fairness.unwrap_or_default(),
         ),
     ]
 }

@@ -1,4 +1,4 @@
-use super::sample::{per_second, seconds};
+use super::rate::{per_second, seconds};
 use crate::number::quotient;
 use node::server::{ClientStatus, DeviceStatus, RedisStatus};
 use serde::Serialize;

@@ -1,6 +1,8 @@
+use super::rate::{per_second, seconds};
 use super::redis::{ClientSample, RedisSample};
 use super::stages::StagesSample;
-use node::server::{AssociationStatus, DeviceStatus, ReactorStatus, Status, WorkStatus};
+use super::tenants::TenantSample;
+use node::server::{AssociationStatus, DeviceStatus, ReactorStatus, Status, WorkStatus, fairness};
 use serde::Serialize;
 use std::net::SocketAddr;
 
@@ -26,6 +28,10 @@ pub(super) struct Sample {
     /// Some Redis clients, the busiest first.
     pub(super) redis_clients: Vec<ClientSample>,
     pub(super) reactors: Vec<ReactorSample>,
+    /// None of a server without tenants.
+    pub(super) tenants: Vec<TenantSample>,
+    /// Jain's index of the tenants' busy time by weight. None if no tenant had requests.
+    pub(super) fairness: Option<f64>,
 }
 
 /// Commands and their bytes per second. Of a host: NVMe I/O commands. Of a device: also the
@@ -146,6 +152,8 @@ impl Sample {
             devices,
             redis_clients,
             reactors: reactors.collect(),
+            tenants: TenantSample::all_of(before, after, interval),
+            fairness: fairness(before.map_or(&[], |it| &it.tenants), &after.tenants),
         }
     }
 }
@@ -256,16 +264,6 @@ impl ReactorSample {
             long_polls: growth(|it| it.long_polls.iter().map(|it| it.count).sum()),
         }
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "for people, for whom 53 bits are plenty")]
-pub(super) fn seconds(nanos: u64) -> f64 {
-    nanos as f64 / 1e9
-}
-
-#[expect(clippy::cast_precision_loss, reason = "for people, for whom 53 bits are plenty")]
-pub(super) fn per_second(count: u64, seconds: f64) -> f64 {
-    if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
 }
 
 #[cfg(test)]

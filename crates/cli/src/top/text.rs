@@ -1,5 +1,5 @@
 use super::columns::{
-    Column, head, of_clients, of_devices, of_hosts, of_reactors, of_redis, redis_of,
+    Column, head, of_clients, of_devices, of_hosts, of_reactors, of_redis, of_tenants, redis_of,
 };
 use super::sample::Sample;
 use crate::table::numbers;
@@ -14,6 +14,9 @@ pub(super) fn of(sample: &Sample) -> String {
     if !redis.is_empty() {
         text += &table(&of_clients(u16::MAX), &sample.redis_clients);
         text += &table(&of_redis(u16::MAX), &redis);
+    }
+    if !sample.tenants.is_empty() {
+        text += &table(&of_tenants(u16::MAX), &sample.tenants);
     }
     text += &table(&of_devices(u16::MAX), &sample.devices);
     text += &table(&of_reactors(u16::MAX), &reactors);

@@ -1,5 +1,5 @@
 use super::columns::{
-    Column, head, of_clients, of_devices, of_hosts, of_reactors, of_redis, redis_of,
+    Column, head, of_clients, of_devices, of_hosts, of_reactors, of_redis, of_tenants, redis_of,
 };
 use super::sample::Sample;
 use ratatui::Frame;
@@ -28,7 +28,12 @@ impl View {
         let reactors = rows(sample.map_or(0, |sample| sample.reactors.len()));
         let redis = sample.map(redis_of).unwrap_or_default();
         let doors = if redis.is_empty() { 0 } else { rows(redis.len()) };
-        let rest = frame.area().height.saturating_sub(5 + doors + devices + reactors);
+        let tenants = match sample.map_or(0, |sample| sample.tenants.len()) {
+            0 => 0,
+            count => rows(count),
+        };
+        let fixed = 5 + doors + tenants + devices + reactors;
+        let rest = frame.area().height.saturating_sub(fixed);
         let clients = match sample {
             Some(sample) if doors > 0 => share(rest, &sample.redis_clients, &sample.hosts),
             _ => 0,
@@ -38,11 +43,12 @@ impl View {
             Constraint::Min(3),
             Constraint::Length(clients),
             Constraint::Length(doors),
+            Constraint::Length(tenants),
             Constraint::Length(devices),
             Constraint::Length(reactors),
             Constraint::Length(1),
         ];
-        let [top, hosts, clients, doors, devices, reactors, keys] =
+        let [top, hosts, clients, doors, tenants, devices, reactors, keys] =
             Layout::vertical(parts).areas(frame.area());
         frame.render_widget(Paragraph::new(self.head()).wrap(Wrap { trim: true }), top);
         frame.render_widget(Line::from("q quits").dim(), keys);
@@ -50,6 +56,7 @@ impl View {
         draw_table(frame, hosts, &of_hosts(hosts.width), &sample.hosts);
         draw_table(frame, clients, &of_clients(clients.width), &sample.redis_clients);
         draw_table(frame, doors, &of_redis(doors.width), &redis);
+        draw_table(frame, tenants, &of_tenants(tenants.width), &sample.tenants);
         draw_table(frame, devices, &of_devices(devices.width), &sample.devices);
         let all: Vec<_> = sample.reactors.iter().copied().enumerate().collect();
         draw_table(frame, reactors, &of_reactors(reactors.width), &all);

@@ -68,6 +68,8 @@ mod serve;
 mod serving;
 #[cfg(test)]
 mod state;
+#[cfg(test)]
+mod tenants;
 mod tls;
 #[cfg(test)]
 mod top;

@@ -1,7 +1,7 @@
 use super::*;
 use node::server::{
     CacheStatus, ClientStatus, LongPollStatus, NamespaceStatus, QueueStatus, RedisStatus,
-    ServerStatus, StagesStatus, SubsystemStatus,
+    ServerStatus, StagesStatus, SubsystemStatus, TenantStatus,
 };
 
 const PAIRS: &str = "nqn.2026-11.com.example:pairs";
@@ -269,4 +269,47 @@ fn a_server_that_was_started_anew_has_other_clients() {
     assert_eq!(sample.redis_clients[0].commands_per_second, Some(20.0));
     let redis = sample.devices[0].redis.as_ref().expect("it has a door");
     assert_eq!(redis.commands_per_second.to_bits(), 20.0_f64.to_bits());
+}
+
+/// A tenant of this weight that was busy for so many milliseconds, with a request in each.
+fn tenant(name: &str, weight: u32, busy_ms: u64) -> TenantStatus {
+    TenantStatus {
+        name: name.to_owned(),
+        weight,
+        requests_per_second: Some(5_000),
+        bytes_per_second: None,
+        requests: busy_ms,
+        bytes: busy_ms * 1_000,
+        busy_ns: busy_ms * 1_000_000,
+        waited_share_ns: busy_ms * 2_000_000,
+        waited_limit_ns: busy_ms * 500_000,
+    }
+}
+
+/// The sample of two tenants: an interval of half a second.
+pub(in super::super) fn with_tenants() -> Sample {
+    let mut before = status(90_000_000, work(5, 5, 5), Vec::new());
+    let mut after = status(90_000_500, work(5, 5, 5), Vec::new());
+    before.tenants = vec![tenant("team", 3, 100), tenant("default", 1, 50)];
+    after.tenants = vec![tenant("team", 3, 400), tenant("default", 1, 150)];
+    sample(&before, &after)
+}
+
+#[test]
+fn tenants_have_rates_and_a_fairness() {
+    let sample = with_tenants();
+    let expected = TenantSample {
+        name: "team".to_owned(),
+        weight: 3,
+        requests_per_second: 600.0,
+        bytes_per_second: 600_000.0,
+        busy_percent: 60.0,
+        waiting_for_share: 1.2,
+        waiting_for_limit: 0.3,
+        limit_requests_per_second: Some(5_000),
+        limit_bytes_per_second: None,
+    };
+    assert_eq!(sample.tenants[0], expected);
+    // 300 ms by 3, and 100 ms by 1.
+    assert_eq!(sample.fairness, Some(1.0));
 }

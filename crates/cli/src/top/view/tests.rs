@@ -1,5 +1,5 @@
 use super::*;
-use crate::top::sample::tests::{busy, with_redis};
+use crate::top::sample::tests::{busy, with_redis, with_tenants};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
@@ -168,4 +168,16 @@ fn two_tables_share_the_lines() {
     let of = |rest, some: usize, others: usize| share(rest, &vec![(); some], &vec![(); others]);
     assert_eq!((of(20, 100, 100), of(20, 100, 0), of(20, 100, 3)), (10, 18, 15));
     assert_eq!((of(20, 1, 100), of(20, 0, 0), of(0, 9, 9)), (3, 2, 0));
+}
+
+#[test]
+fn tenants_have_a_table_and_their_fairness_is_in_the_head() {
+    let shown = squeezed(&lines(&View { sample: Some(with_tenants()), trouble: None }, 110, 24));
+    assert!(shown[1].ends_with("6 connections, fairness 1.00"), "{shown:?}");
+    let header = "tenant weight requests/s MB/s busy waiting limited requests/s max bytes/s max";
+    let place = shown.iter().position(|line| line == header).expect("there is a table");
+    assert_eq!(shown[place + 1], "team 3 600 0.6 60.0 % 1.2 0.3 5,000 -");
+    assert_eq!(shown[place + 2], "default 1 200 0.2 20.0 % 0.4 0.1 5,000 -");
+    let without = squeezed(&lines(&showing(None), 130, 24));
+    assert!(!without.iter().any(|line| line.starts_with("tenant")), "{without:?}");
 }
