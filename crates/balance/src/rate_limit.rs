@@ -123,7 +123,9 @@ mod tests {
         let limit = limit(1_000);
         let full_at = limit.take(Nanos::ZERO, Nanos::ZERO, 100);
         assert_eq!(limit.available(full_at, Nanos::from_millis(50)), 50);
-        assert_eq!(limit.available(full_at, Nanos::from_secs(3_600)), 100);
+        let later = Nanos::from_secs(3_600);
+        assert_eq!(limit.available(full_at, later), 100);
+        assert_eq!(limit.available(limit.take(full_at, later, 100), later), 0);
     }
 
     #[test]
