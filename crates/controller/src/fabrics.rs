@@ -16,9 +16,12 @@
 //! 5. Each reactor executes the commands of its own connections, and all share the subsystems and
 //!    associations. A queue is reached from other reactors by its `queue_link`: to end it, to abort
 //!    a command, to complete an Asynchronous Event Request.
-//! 6. A host on PCIe has no Connect: a function creates its controller and queues (`pcie`). From
+//! 6. An I/O queue on which no command is in flight can move to another reactor with its connection
+//!    (`detach`, `detached_queue`). Requests of its association wait in its link until it has
+//!    arrived.
+//! 7. A host on PCIe has no Connect: a function creates its controller and queues (`pcie`). From
 //!    there on its commands take the same path.
-//! 7. The discovery subsystem (`discovery`) lists the others to hosts. Access rights and limits of
+//! 8. The discovery subsystem (`discovery`) lists the others to hosts. Access rights and limits of
 //!    hosts are rules that can change at any time (`rules`).
 //!
 //! # Guarantees
@@ -33,6 +36,8 @@ mod association;
 mod census;
 mod connect;
 mod count;
+mod detach;
+mod detached_queue;
 mod discovery;
 mod diverted;
 mod error_log;
@@ -56,6 +61,7 @@ mod rules;
 mod slots;
 mod subsystem;
 mod tally;
+mod terms;
 mod transfer;
 mod transport_address;
 mod work;
@@ -63,6 +69,7 @@ mod workers;
 
 pub(crate) use association::{Association, Service, TransportModel};
 pub use census::{AssociationCensus, QueueCensus};
+pub use detached_queue::DetachedQueue;
 pub use diverted::DivertedQueue;
 pub(crate) use error_log::ERRORS_KEPT;
 pub use fabric_queue::FabricQueue;

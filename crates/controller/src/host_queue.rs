@@ -1,3 +1,4 @@
+use crate::fabrics::DetachedQueue;
 use base::Buf;
 use spec::{Command, Completion};
 use std::rc::Rc;
@@ -73,10 +74,32 @@ pub trait HostQueue {
 
     /// Closes the queue of a lost connection. Started commands run to their end without a response.
     fn close(&self);
+
+    /// Returns whether [`Self::detach`] can succeed while no command is in flight.
+    fn may_move(&self) -> bool {
+        false
+    }
+
+    /// Takes the queue out of this reactor, for [`Port::adopt`] in another one. The caller does not
+    /// use it again, not even to close it. Returns `None` if it stays: a command is in flight, the
+    /// controller has ended it, or it cannot move.
+    fn detach(&self) -> Option<DetachedQueue> {
+        None
+    }
 }
 
 /// Gives each connection of a host its queue.
 pub trait Port {
     /// Creates a queue whose responses go to `responses`.
     fn queue(&self, responses: Rc<dyn Responses>) -> Rc<dyn HostQueue>;
+
+    /// Continues a queue that another reactor has detached, for a port of the same subsystems. Its
+    /// responses go to `responses`.
+    ///
+    /// # Panics
+    /// If the queues of this port do not move.
+    fn adopt(&self, queue: DetachedQueue, responses: Rc<dyn Responses>) -> Rc<dyn HostQueue> {
+        let _ = responses;
+        panic!("{queue:?} of a port whose queues do not move");
+    }
 }

@@ -83,9 +83,9 @@ pub use completions::Completions;
 pub use controller::{Config, Controller};
 pub use emulation::Emulation;
 pub use fabrics::{
-    Answer, AssociationCensus, DivertedCommand, DivertedOutcome, DivertedQueue, Entrance,
-    FabricQueue, FlashFigures, Limits, PCI_VENDOR_ID, PcieController, Placement, QueueCensus,
-    Rules, Subsystem, SubsystemConfig, Subsystems, TransportAddress, Work,
+    Answer, AssociationCensus, DetachedQueue, DivertedCommand, DivertedOutcome, DivertedQueue,
+    Entrance, FabricQueue, FlashFigures, Limits, PCI_VENDOR_ID, PcieController, Placement,
+    QueueCensus, Rules, Subsystem, SubsystemConfig, Subsystems, TransportAddress, Work,
 };
 pub use firmware::FirmwareCosts;
 pub use fused_order::{FusedOrder, Ordered};

@@ -1,11 +1,11 @@
 use crate::completion::Outcome;
 use crate::fabrics::association::{Association, Host, Service, TransportModel};
 use crate::fabrics::keep_alive::DISCOVERY_MS;
-use crate::fabrics::pair::Terms;
 use crate::fabrics::port::{Entrance, Subsystems};
 use crate::fabrics::queue_link::QueueLink;
 use crate::fabrics::rules::Limits;
 use crate::fabrics::subsystem::Subsystem;
+use crate::fabrics::terms::Terms;
 use crate::fabrics::transfer::brought;
 use crate::host_queue::Capsule;
 use spec::{Command, ConnectData, ConnectInvalid, ConnectReply, QualifiedName, Status};

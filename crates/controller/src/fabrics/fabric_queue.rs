@@ -2,11 +2,12 @@ use crate::admin;
 use crate::completion::Outcome;
 use crate::fabrics::association::Association;
 use crate::fabrics::connect::{connect, connected};
-use crate::fabrics::io_context::IoContext;
-use crate::fabrics::pair::{Binding, Pair, Terms, is_fabrics};
+use crate::fabrics::detached_queue::{DetachedQueue, Parts};
+use crate::fabrics::pair::{Binding, Pair, is_fabrics};
 use crate::fabrics::port::Entrance;
 use crate::fabrics::property;
 use crate::fabrics::slots::Ticket;
+use crate::fabrics::terms::Terms;
 use crate::host_queue::{Capsule, HostQueue, Port, Responses};
 use spec::{FabricsType, Status};
 use std::fmt;
@@ -26,6 +27,13 @@ impl Port for Entrance {
     fn queue(&self, responses: Rc<dyn Responses>) -> Rc<dyn HostQueue> {
         let dispatcher = Dispatcher { pair: self.pair(responses), entrance: self.clone() };
         Rc::new(FabricQueue(Rc::new(dispatcher)))
+    }
+
+    fn adopt(&self, queue: DetachedQueue, responses: Rc<dyn Responses>) -> Rc<dyn HostQueue> {
+        let Parts { link, association, terms, head } = queue.into_parts();
+        let pair = self.pair_of(link, responses);
+        pair.continue_at(head, Binding::new(association, terms, self.reactor()));
+        Rc::new(FabricQueue(Rc::new(Dispatcher { pair, entrance: self.clone() })))
     }
 }
 
@@ -71,6 +79,14 @@ impl HostQueue for FabricQueue {
         if self.0.pair.finish() {
             self.0.leave_association();
         }
+    }
+
+    fn may_move(&self) -> bool {
+        self.0.pair.may_move()
+    }
+
+    fn detach(&self) -> Option<DetachedQueue> {
+        self.0.pair.detach()
     }
 }
 
@@ -179,9 +195,6 @@ impl Dispatcher {
     }
 
     fn bind(&self, association: Arc<Association>, terms: Terms) {
-        let is_io = terms.id > 0;
-        let reactor = self.entrance.reactor();
-        let io_context = is_io.then(|| IoContext::new(&association, reactor)).flatten();
-        self.pair.bind(Binding { terms, association, io_context });
+        self.pair.bind(Binding::new(association, terms, self.entrance.reactor()));
     }
 }

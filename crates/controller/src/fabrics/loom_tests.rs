@@ -10,6 +10,7 @@ use loom::thread::{self, JoinHandle};
 use reactor::{LoomPeers, check_by_loom};
 use spec::Command;
 use std::cell::Cell;
+use std::ops::Add;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -23,8 +24,13 @@ struct Executed {
 
 /// Executes the requests to a queue until it is over, as `Pair::serve_requests` does.
 async fn serve(queue: &QueueLink) -> Executed {
+    serve_until(queue, &Cell::new(false)).await
+}
+
+/// As [`serve`], or until the queue has left the reactor.
+async fn serve_until(queue: &QueueLink, has_left: &Cell<bool>) -> Executed {
     let mut executed = Executed::default();
-    while let Some(request) = queue.next().await {
+    while let Some(request) = queue.next(has_left).await {
         match request {
             Request::Abort(_, abort) => {
                 executed.aborts += 1;
@@ -47,9 +53,10 @@ fn ticket() -> Ticket {
 async fn abort(queue: &QueueLink) -> bool {
     let admin = QueueLink::new(None);
     queue.abort(7, Abort { admin: admin.clone(), ticket: ticket() });
-    let Some(Request::Answer(_, outcome)) = admin.next().await else { panic!("no answer") };
+    let stays = Cell::new(false);
+    let Some(Request::Answer(_, outcome)) = admin.next(&stays).await else { panic!("no answer") };
     admin.close();
-    assert!(admin.next().await.is_none(), "one answer");
+    assert!(admin.next(&stays).await.is_none(), "one answer");
     outcome.result == Outcome::of_abort(true).result
 }
 
@@ -94,6 +101,80 @@ impl Scene {
         });
         (executed, is_first.get())
     }
+}
+
+impl Scene {
+    /// Serves the queue until a second task detaches it, unless it is over by then. Returns whether
+    /// it has left.
+    fn serve_and_leave(&self) -> (Executed, bool) {
+        let has_left = Rc::new(Cell::new(false));
+        let (leaving, left) = (self.queue.clone(), has_left.clone());
+        let executed = self.peers.run(0, async {
+            clock::spawn(async move {
+                clock::sleep(Nanos(1), Stage::Queue).await;
+                left.set(leaving.leave());
+            });
+            serve_until(&self.queue, &has_left).await
+        });
+        (executed, has_left.get())
+    }
+}
+
+impl Add for Executed {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            aborts: self.aborts + other.aborts,
+            events: self.events + other.events,
+            ends: self.ends + other.ends,
+        }
+    }
+}
+
+#[test]
+fn loom_requests_to_a_moving_queue_are_executed_once() {
+    check_by_loom(Some(3), || {
+        let scene = Scene::new(3);
+        let other = scene.spawn(2, async |queue| {
+            queue.tell_events();
+            queue.end();
+        });
+        let (mut executed, has_left) = scene.serve_and_leave();
+        if has_left {
+            executed = executed + scene.peers.run(1, serve(&scene.queue));
+        }
+        assert_eq!(executed, Executed { events: 1, ends: 1, aborts: 0 });
+        other.join().unwrap();
+    });
+}
+
+/// Another reactor aborts a command of a queue that moves.
+fn abort_while_moving(arrive: impl AsyncFnOnce(&QueueLink, u32)) {
+    let scene = Scene::new(3);
+    let aborting = scene.spawn(2, abort);
+    let (Executed { aborts, .. }, has_left) = scene.serve_and_leave();
+    assert!(has_left, "nothing has ended the queue");
+    scene.peers.run(1, arrive(&scene.queue, aborts));
+    aborting.join().unwrap();
+}
+
+#[test]
+fn loom_abort_is_answered_once_while_its_queue_moves() {
+    check_by_loom(Some(3), || {
+        abort_while_moving(async |queue, aborts| {
+            if aborts == 0 {
+                let request = queue.next(&Cell::new(false)).await;
+                let Some(Request::Abort(_, abort)) = request else { panic!("it waits") };
+                abort.answer(true);
+            }
+        });
+    });
+}
+
+#[test]
+fn loom_abort_is_answered_once_while_a_moving_queue_is_dropped() {
+    check_by_loom(Some(3), || abort_while_moving(async |queue, _| queue.abandon()));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::fabrics::io_context::IoContext;
 use crate::fabrics::placement::Placement;
 use crate::fabrics::queue_link::{QueueLink, Request};
 use crate::fabrics::slots::{CommandHead, Slots, Ticket};
+use crate::fabrics::terms::Terms;
 use crate::fabrics::workers::Workers;
 use crate::host_queue::{Capsule, Response, Responses};
 use crate::io_command::Begun;
@@ -24,24 +25,6 @@ const UNBOUND_COMMANDS: u16 = 32;
 /// SQHD in the response to a Connect that turns flow control off (Base 2.1, Connect response).
 const NO_FLOW_CONTROL: u16 = 0xffff;
 
-/// The parameters of a queue's Connect.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Terms {
-    /// 0 for the admin queue.
-    pub(crate) id: u16,
-    pub(crate) entries: u16,
-    pub(crate) has_flow_control: bool,
-}
-
-impl Terms {
-    /// Returns the submission queue head after one more command, without meaning if flow control is
-    /// off.
-    #[inline]
-    fn head_after(self, head: u16) -> u16 {
-        if !self.has_flow_control || head + 1 == self.entries { 0 } else { head + 1 }
-    }
-}
-
 /// The state of a bound queue.
 pub(crate) struct Binding {
     pub(crate) terms: Terms,
@@ -50,12 +33,23 @@ pub(crate) struct Binding {
     pub(crate) io_context: Option<IoContext>,
 }
 
+impl Binding {
+    /// Returns the state of a queue of `association` in the reactor with this number.
+    pub(crate) fn new(association: Arc<Association>, terms: Terms, reactor: u32) -> Self {
+        let is_io = terms.id > 0;
+        let io_context = is_io.then(|| IoContext::new(&association, reactor)).flatten();
+        Self { terms, association, io_context }
+    }
+}
+
 /// The queue pair of a connection: its commands from arrival to response. It is unbound, an admin
 /// queue, or an I/O queue.
 pub(crate) struct Pair {
     pub(crate) responses: Rc<dyn Responses>,
     binding: OnceCell<Binding>,
     head: Cell<u16>,
+    /// Whether another reactor has the queue now.
+    pub(crate) has_left: Cell<bool>,
     slots: RefCell<Slots>,
     pub(crate) link: Arc<QueueLink>,
     pub(crate) held: RefCell<Held>,
@@ -68,18 +62,18 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// Creates an unbound queue.
+    /// Creates an unbound queue, which other reactors reach by `link`.
     pub(crate) fn new(
         responses: Rc<dyn Responses>,
-        connection: Option<u64>,
+        link: Arc<QueueLink>,
         user: User,
         placement: Option<Rc<dyn Placement>>,
     ) -> Rc<Self> {
-        let link = QueueLink::new(connection);
         Rc::new(Self {
             responses,
             binding: OnceCell::new(),
             head: Cell::new(0),
+            has_left: Cell::new(false),
             slots: RefCell::new(Slots::new(link.clone())),
             link,
             held: RefCell::default(),
@@ -92,16 +86,22 @@ impl Pair {
 
     /// Binds the queue for a Connect, which takes the first of its entries.
     pub(crate) fn bind(self: &Rc<Self>, binding: Binding) {
-        self.head.set(if binding.terms.has_flow_control { 1 } else { NO_FLOW_CONTROL });
+        let head = if binding.terms.has_flow_control { 1 } else { NO_FLOW_CONTROL };
+        self.continue_at(head, binding);
+    }
+
+    /// Binds the queue with this submission queue head.
+    pub(crate) fn continue_at(self: &Rc<Self>, head: u16, binding: Binding) {
+        self.head.set(head);
         let first = self.binding.set(binding).is_ok();
         assert!(first, "a queue that is bound takes no Connect");
         clock::spawn(self.clone().serve_requests());
     }
 
-    /// Executes the requests of the association until the queue is over.
+    /// Executes the requests of the association until the queue is over or moves.
     async fn serve_requests(self: Rc<Self>) {
         let Binding { association, .. } = self.binding().expect("the queue is bound");
-        while let Some(request) = self.link.next().await {
+        while let Some(request) = self.link.next(&self.has_left).await {
             match request {
                 Request::Abort(command_id, abort) => {
                     abort.answer(!self.is_over() && self.abort(command_id));
@@ -170,6 +170,11 @@ impl Pair {
     /// Admits the two commands of a fused operation.
     pub(crate) fn admit_both(&self, [first, second]: &[Capsule; 2]) -> Option<[Ticket; 2]> {
         Some([self.admit(&first.command)?, self.admit(&second.command)?])
+    }
+
+    /// Returns the submission queue head.
+    pub(crate) fn head(&self) -> u16 {
+        self.head.get()
     }
 
     /// Advances the submission queue head for an arrived command.

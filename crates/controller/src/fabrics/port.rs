@@ -3,6 +3,7 @@ use crate::fabrics::association::{Association, Associations, Service};
 use crate::fabrics::discovery::{discovery_entries, discovery_log};
 use crate::fabrics::pair::Pair;
 use crate::fabrics::placement::Placement;
+use crate::fabrics::queue_link::QueueLink;
 use crate::fabrics::rules::Rules;
 use crate::fabrics::subsystem::Subsystem;
 use crate::fabrics::transport_address::TransportAddress;
@@ -198,7 +199,12 @@ impl Entrance {
 
     /// Creates an unbound queue.
     pub(crate) fn pair(&self, responses: Rc<dyn Responses>) -> Rc<Pair> {
-        Pair::new(responses, self.connection, self.users.add(), self.placement.clone())
+        self.pair_of(QueueLink::new(self.connection), responses)
+    }
+
+    /// Creates an unbound queue, which other reactors reach by `link`.
+    pub(crate) fn pair_of(&self, link: Arc<QueueLink>, responses: Rc<dyn Responses>) -> Rc<Pair> {
+        Pair::new(responses, link, self.users.add(), self.placement.clone())
     }
 
     pub(crate) fn subsystems(&self) -> &Arc<Subsystems> {

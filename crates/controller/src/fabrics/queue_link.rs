@@ -3,6 +3,7 @@ use crate::fabrics::slots::Ticket;
 use crate::shared::Shared;
 use crate::sync::{AtomicBool, AtomicU16, AtomicUsize};
 use clock::{Rank, Stage, TaskId};
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -119,6 +120,32 @@ impl QueueLink {
         self.post(Request::TellEvents);
     }
 
+    /// Has the task in [`Self::next`] end, because the queue moves to another reactor. Its next
+    /// task takes later requests. Returns false if the queue is over and stays.
+    pub(crate) fn leave(&self) -> bool {
+        let waiter = {
+            // An end comes before and keeps the queue here, or after and waits for the next task.
+            let mut inbox = self.inbox.lock();
+            if self.is_over() {
+                return false;
+            }
+            inbox.waiter.take()
+        };
+        waiter.into_iter().for_each(clock::wake);
+        true
+    }
+
+    /// Closes a queue that no reactor has, and refuses its requests.
+    pub(crate) fn abandon(&self) {
+        let requests = {
+            let mut inbox = self.inbox.lock();
+            self.is_over.store(true, Relaxed);
+            inbox.is_closed = true;
+            std::mem::take(&mut inbox.requests)
+        };
+        requests.into_iter().for_each(Request::refuse);
+    }
+
     fn post(&self, request: Request) {
         let waiter = {
             let mut inbox = self.inbox.lock();
@@ -129,12 +156,17 @@ impl QueueLink {
             inbox.requests.push_back(request);
             inbox.waiter.take()
         };
-        waiter.into_iter().for_each(clock::wake);
+        // Also where a queue is dropped that was on its way to a reactor that has ended.
+        waiter.into_iter().for_each(clock::wake_from_ended);
     }
 
-    /// Waits for the next request. Returns `None` when the queue is over.
-    pub(crate) async fn next(&self) -> Option<Request> {
+    /// Waits for the next request. Returns `None` when the queue is over, or when `has_left` says
+    /// that it has left the calling reactor, which has called [`Self::leave`].
+    pub(crate) async fn next(&self, has_left: &Cell<bool>) -> Option<Request> {
         loop {
+            if has_left.get() {
+                return None;
+            }
             {
                 let mut inbox = self.inbox.lock();
                 if let Some(request) = inbox.requests.pop_front() {

@@ -20,6 +20,7 @@ mod key_counts;
 mod linux;
 mod log_pages;
 mod mandatory;
+mod moved_queue;
 mod namespaces;
 mod property;
 mod queue;

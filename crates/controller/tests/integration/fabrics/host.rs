@@ -4,9 +4,9 @@ use crate::fragile::Fragile;
 use base::{Buf, Nanos};
 use clock::{CodeCosts, Cores, Gate, Group, Rank, Stage, TaskId, Users};
 use controller::{
-    Capsule, Config, Controller, Emulation, Entrance, FirmwareCosts, FlashFigures, HostQueue,
-    LinkTiming, Namespace, Placement, Port, Response, Responses, Subsystem, SubsystemConfig,
-    Subsystems, TransportAddress,
+    Capsule, Config, Controller, DetachedQueue, Emulation, Entrance, FirmwareCosts, FlashFigures,
+    HostQueue, LinkTiming, Namespace, Placement, Port, Response, Responses, Subsystem,
+    SubsystemConfig, Subsystems, TransportAddress,
 };
 use engine::{Ack, HashIndex, IndexConfig, KeySpaceId, Store};
 use ftl::{Zones, ZonesConfig};
@@ -303,6 +303,17 @@ impl Line {
         };
         self.send_capsule(command.with_command_id(id), data);
         id
+    }
+
+    /// The same connection with its queue in the reactor of `world`.
+    pub(crate) fn moved_to(self, world: &World) -> Self {
+        let queue = self.queue.detach().expect("no command is in flight");
+        self.adopted_by(world, queue)
+    }
+
+    /// The same connection with its detached queue in the reactor of `world`.
+    pub(crate) fn adopted_by(self, world: &World, queue: DetachedQueue) -> Self {
+        Self { queue: world.entrance.adopt(queue, self.door.clone()), ..self }
     }
 
     /// The id of the next command.
