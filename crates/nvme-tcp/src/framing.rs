@@ -12,6 +12,6 @@ mod terms;
 pub use counters::Counters;
 pub use data_digest::DataDigest;
 pub use fault::Fault;
-pub use inbox::{Arrival, Brought, Inbox, Read};
+pub use inbox::{Arrival, Brought, Inbox, ParkedInbox, Read};
 pub use outbox::{Outbox, Written};
 pub use terms::Terms;

@@ -9,6 +9,9 @@
 //! 3. [`target::serve`] serves a connection of a controller. Its reader makes capsules of PDUs,
 //!    requests their data and submits them to a `controller::HostQueue`. Its writer sends the
 //!    responses and data. Both read only the SGL and the direction of data from a command.
+//! 4. [`target::serve_until_moved`] also lets the connection leave its reactor: between two PDUs,
+//!    when all submitted commands are answered. Until then it asks the host for no more data. What
+//!    is left, a [`target::ParkedConnection`], continues in another reactor.
 //!
 //! | to follow | read, in this order |
 //! |---|---|
@@ -17,6 +20,7 @@
 //! | its limit of bytes in flight | `target/admission`, `target/budget` |
 //! | a response | `target/connection`, `framing/outbox`, `target/writer` |
 //! | an end | `target/reader`, `target/deadline` |
+//! | a move | `target/move_request`, `target/reader`, `target/leaving`, `target/parked` |
 //!
 //! # Guarantees
 //! - No input of a host panics. A protocol violation ends its own connection only, with a

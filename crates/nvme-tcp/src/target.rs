@@ -7,7 +7,10 @@ mod connection;
 mod deadline;
 mod ended;
 mod fused;
+mod leaving;
 mod limits;
+mod move_request;
+mod parked;
 mod reader;
 mod transfers;
 mod writer;
@@ -16,6 +19,8 @@ pub use budget::Budget;
 pub use config::Config;
 pub use ended::Ended;
 pub use limits::{COMMANDS_MAX, H2C_DATA_MAX, LARGE, TIMEOUT, UNANSWERED_MAX};
+pub use move_request::MoveRequest;
+pub use parked::{Left, ParkedConnection};
 
 use connection::Connection;
 use controller::Port;
@@ -31,10 +36,33 @@ pub async fn serve<S: Stream>(
     config: Config,
     budget: Rc<Budget>,
 ) -> Ended {
-    let connection = Rc::new(Connection::new(stream, config, budget));
-    connection.set_deadline(Some(clock::host_now() + TIMEOUT));
+    match serve_until_moved(stream, port, config, (budget, Rc::default()), None).await {
+        Left::Ended(ended) => ended,
+        Left::Moved(_) => panic!("the connection was not asked to move"),
+    }
+}
+
+/// As [`serve`], or until the connection has left as `moves` asks it to. Continues `parked`, which
+/// another reactor has left with; `port` has to be of the same subsystems.
+pub async fn serve_until_moved<S: Stream>(
+    stream: Rc<S>,
+    port: Rc<dyn Port>,
+    config: Config,
+    (budget, moves): (Rc<Budget>, Rc<MoveRequest>),
+    parked: Option<ParkedConnection>,
+) -> Left {
+    let connection = Rc::new(Connection::new(stream, config, budget, moves));
+    let reader = match parked {
+        None => {
+            connection.set_deadline(Some(clock::host_now() + TIMEOUT));
+            Reader::new(connection.clone(), port)
+        }
+        Some(parked) => Reader::resumed(connection.clone(), port, parked),
+    };
     clock::spawn(writer::write_all(connection.clone()));
-    Reader::new(connection.clone(), port).read_all().await;
+    if let Some(parked) = reader.read_all().await {
+        return Left::Moved(parked);
+    }
     connection.leave().await;
-    connection.reason()
+    Left::Ended(connection.reason())
 }

@@ -13,17 +13,17 @@ use spec::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-const BOTH: Digests = Digests { header: true, data: true };
+pub(crate) const BOTH: Digests = Digests { header: true, data: true };
 
-fn settings() -> Settings {
+pub(crate) fn settings() -> Settings {
     Settings::new(host(1), NQN)
 }
 
-fn key(name: &[u8]) -> Key {
+pub(crate) fn key(name: &[u8]) -> Key {
     Key::new(name).unwrap()
 }
 
-fn value(seed: u64, len: usize) -> Buf {
+pub(crate) fn value(seed: u64, len: usize) -> Buf {
     let mut bytes = vec![0; len];
     Rng::new(seed).fill(&mut bytes);
     Buf::copy_from(&bytes)
@@ -33,7 +33,7 @@ fn missing<T>() -> Result<T, PairsError> {
     Err(PairsError::Status(Status::KEY_DOES_NOT_EXIST))
 }
 
-async fn use_pairs(world: World, settings: Settings, queues: usize) {
+pub(crate) async fn use_pairs(world: World, settings: Settings, queues: usize) {
     let (association, queue) = world.connect(settings, queues).await;
     let namespace = association.kv_namespace(KV).await.unwrap();
     assert_eq!(namespace.formats[0].key_bytes_max.get(), 16);
@@ -133,57 +133,54 @@ fn keys_are_listed_once_over_many_replies() {
     });
 }
 
-/// Many commands on different keys at a time agree with a map.
 #[test]
 fn concurrent_commands_return_the_stored_values() {
     for seed in 0..6 {
-        run(seed, ROUGH, async |world| {
-            let settings = Settings { digests: BOTH, queue_entries: 17, ..settings() };
-            let (_association, queue) = world.connect(settings, 2).await;
-            let mut rng = Rng::new(seed);
-            let mut model: BTreeMap<u64, Buf> = BTreeMap::new();
-            for _ in 0..15 {
-                let mut asked = BTreeMap::new();
-                for number in 0..40_u64 {
-                    let name = key(&number.to_le_bytes());
-                    let before = model.get(&number).cloned();
-                    let submission = match rng.below(4) {
-                        0 => {
-                            let len =
-                                [9, 3_000, 9_000, 40_000][usize::try_from(rng.below(4)).unwrap()];
-                            let stored = value(rng.next_u64(), len);
-                            model.insert(number, stored.clone());
-                            let command = Command::store(
-                                KV,
-                                name.as_bytes(),
-                                stored.len(),
-                                StoreOptions::NONE,
-                            );
-                            Submission::with_data(command, &name, stored)
-                        }
-                        1 => {
-                            model.remove(&number);
-                            Submission::new(Command::delete(KV, name.as_bytes()), &name)
-                        }
-                        _ => Submission::new(Command::retrieve(KV, name.as_bytes(), 50_000), &name),
-                    };
-                    let is_read = submission.command.transfer() == spec::Transfer::ToHost;
-                    asked.insert(queue.submit(submission), is_read.then_some(before));
+        run(seed, ROUGH, async |world| use_many_pairs(&world, seed).await);
+    }
+}
+
+/// Many commands on different keys at a time agree with a map.
+pub(crate) async fn use_many_pairs(world: &World, seed: u64) {
+    let settings = Settings { digests: BOTH, queue_entries: 17, ..settings() };
+    let (_association, queue) = world.connect(settings, 2).await;
+    let mut rng = Rng::new(seed);
+    let mut model: BTreeMap<u64, Buf> = BTreeMap::new();
+    for _ in 0..15 {
+        let mut asked = BTreeMap::new();
+        for number in 0..40_u64 {
+            let name = key(&number.to_le_bytes());
+            let before = model.get(&number).cloned();
+            let submission = match rng.below(4) {
+                0 => {
+                    let len = [9, 3_000, 9_000, 40_000][rng.below(4).to_le_bytes()[0] as usize];
+                    let stored = value(rng.next_u64(), len);
+                    model.insert(number, stored.clone());
+                    let command =
+                        Command::store(KV, name.as_bytes(), stored.len(), StoreOptions::NONE);
+                    Submission::with_data(command, &name, stored)
                 }
-                for _ in 0..40 {
-                    let completion = queue.next().await;
-                    match asked.remove(&completion.id).unwrap() {
-                        None => assert_eq!(completion.status, Status::SUCCESS),
-                        Some(None) => assert_eq!(completion.status, Status::KEY_DOES_NOT_EXIST),
-                        Some(Some(stored)) => {
-                            assert_eq!(completion.status, Status::SUCCESS);
-                            assert_eq!(completion.result, u64::from(stored.len()));
-                            assert_eq!(completion.data.bytes(), stored.bytes());
-                        }
-                    }
+                1 => {
+                    model.remove(&number);
+                    Submission::new(Command::delete(KV, name.as_bytes()), &name)
+                }
+                _ => Submission::new(Command::retrieve(KV, name.as_bytes(), 50_000), &name),
+            };
+            let is_read = submission.command.transfer() == spec::Transfer::ToHost;
+            asked.insert(queue.submit(submission), is_read.then_some(before));
+        }
+        for _ in 0..40 {
+            let completion = queue.next().await;
+            match asked.remove(&completion.id).expect("each is answered once") {
+                None => assert_eq!(completion.status, Status::SUCCESS),
+                Some(None) => assert_eq!(completion.status, Status::KEY_DOES_NOT_EXIST),
+                Some(Some(stored)) => {
+                    assert_eq!(completion.status, Status::SUCCESS);
+                    assert_eq!(completion.result, u64::from(stored.len()));
+                    assert_eq!(completion.data.bytes(), stored.bytes());
                 }
             }
-        });
+        }
     }
 }
 

@@ -12,6 +12,8 @@ mod hostile;
 #[cfg(test)]
 mod io;
 #[cfg(test)]
+mod moves;
+#[cfg(test)]
 mod peer;
 #[cfg(test)]
 #[path = "../../../controller/tests/integration/commands/slow.rs"]

@@ -2,7 +2,7 @@
 
 use base::{BufPool, Nanos};
 use client::{Association, Host, IoQueue, Reads, Settings};
-use clock::Group;
+use clock::{Group, Stage};
 use controller::{
     Config, Controller, Entrance, FlashFigures, Namespace, Subsystem, SubsystemConfig, Subsystems,
     TransportAddress,
@@ -11,9 +11,10 @@ use engine::{Ack, HashIndex, IndexConfig, KeySpaceId, Store};
 use media::{Blocks, BlocksShape, Memory, MemoryBlocks, Shape, Victims};
 use net::{Conditions, End, Network};
 use nvme_tcp::framing::Counters;
-use nvme_tcp::target;
+use nvme_tcp::target::{self, Left, MoveRequest};
 use reactor::Reactor;
 use spec::{AddressFamily, Text};
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -38,10 +39,36 @@ pub(crate) struct World {
     pub(crate) network: Network,
 }
 
+/// How the target's connections move between reactors, which are one reactor here.
+#[derive(Clone, Default)]
+pub(crate) struct Moves {
+    /// How often a connection is asked to move. `None`: it stays.
+    pub(crate) every: Option<Nanos>,
+    /// How long a connection is on its way.
+    pub(crate) pause: Nanos,
+    /// Moves so far.
+    pub(crate) count: Rc<Cell<u64>>,
+}
+
 /// Runs `test` in virtual time on a network like `conditions`.
 pub(crate) fn run<T>(seed: u64, conditions: Conditions, test: impl AsyncFnOnce(World) -> T) -> T {
     let blocks = BlocksShape { block_bytes: 4_096, blocks: 100, parallelism: 1 };
     run_on(Arc::new(MemoryBlocks::new(blocks)), seed, conditions, test)
+}
+
+/// As [`run`], with connections that move.
+pub(crate) fn run_moving<T>(
+    seed: u64,
+    conditions: Conditions,
+    moves: Moves,
+    test: impl AsyncFnOnce(World) -> T,
+) -> T {
+    let blocks = BlocksShape { block_bytes: 4_096, blocks: 100, parallelism: 1 };
+    Reactor::new(Some(seed)).run(async {
+        let network = Network::new(seed, conditions);
+        serve(&network, Arc::new(MemoryBlocks::new(blocks)), moves).await;
+        test(World { network }).await
+    })
 }
 
 /// As [`run`], with these blocks as the other namespace.
@@ -53,7 +80,7 @@ pub(crate) fn run_on<T>(
 ) -> T {
     Reactor::new(Some(seed)).run(async {
         let network = Network::new(seed, conditions);
-        serve(&network, blocks).await;
+        serve(&network, blocks, Moves::default()).await;
         test(World { network }).await
     })
 }
@@ -96,7 +123,7 @@ impl World {
     }
 }
 
-async fn serve(network: &Network, blocks: Arc<dyn Blocks>) {
+async fn serve(network: &Network, blocks: Arc<dyn Blocks>, moves: Moves) {
     let group = Group::new();
     let namespaces = vec![Namespace::Kv(store(group).await), Namespace::Block(blocks)];
     let config = Config { emulation: None, has_volatile_cache: false };
@@ -117,11 +144,37 @@ async fn serve(network: &Network, blocks: Arc<dyn Blocks>) {
             target::Config { pool: BufPool::new(16 << 20), counters: Rc::<Counters>::default() };
         while let Some(end) = listener.accept().await {
             let (entrance, config) = (entrance.clone(), config.clone());
-            clock::spawn(async move {
-                target::serve(Rc::new(end), entrance, config, Rc::default()).await;
-            });
+            clock::spawn(moves.clone().serve(Rc::new(end), entrance, config));
         }
     });
+}
+
+impl Moves {
+    /// Serves a connection to its end.
+    async fn serve(self, stream: Rc<End>, entrance: Rc<Entrance>, config: target::Config) {
+        let mut parked = None;
+        loop {
+            let request = Rc::<MoveRequest>::default();
+            if let Some(every) = self.every {
+                let request = Rc::downgrade(&request);
+                clock::spawn(async move {
+                    while let Some(request) = request.upgrade() {
+                        request.ask();
+                        drop(request);
+                        clock::sleep(every, Stage::Queue).await;
+                    }
+                });
+            }
+            let shared = (Rc::default(), request);
+            let (stream, config) = (stream.clone(), config.clone());
+            let left =
+                target::serve_until_moved(stream, entrance.clone(), config, shared, parked).await;
+            let Left::Moved(moved) = left else { return };
+            self.count.set(self.count.get() + 1);
+            clock::sleep(self.pause, Stage::Queue).await;
+            parked = Some(moved);
+        }
+    }
 }
 
 async fn store(group: Group) -> Arc<Store> {

@@ -74,6 +74,16 @@ enum Part {
     Staged { len: usize },
 }
 
+/// What the receiving end of a connection needs in another reactor.
+#[derive(Debug)]
+pub struct ParkedInbox {
+    side: Side,
+    terms: Terms,
+    peer_digest: PeerDigest,
+    /// Received bytes that are not parsed.
+    unread: Box<[u8]>,
+}
+
 /// What data belongs to.
 #[derive(Clone, Copy, Debug)]
 enum Owner {
@@ -149,6 +159,31 @@ impl Inbox {
         Self { pool, ..self }
     }
 
+    /// Continues what [`Self::park`] returned.
+    pub fn resumed(parked: ParkedInbox, counters: Rc<Counters>) -> Self {
+        let ParkedInbox { side, terms, peer_digest, unread } = parked;
+        let mut inbox = Self { peer_digest, ..Self::new(side, counters) };
+        inbox.agree(terms);
+        inbox.staging[..unread.len()].copy_from_slice(&unread);
+        inbox.end = unread.len();
+        inbox
+    }
+
+    /// Returns what another inbox needs to receive the rest.
+    ///
+    /// # Panics
+    /// If not [`Self::is_at_header`].
+    pub fn park(self) -> ParkedInbox {
+        assert!(self.is_at_header(), "a part of a PDU is not parked");
+        let unread = self.staging[self.start..self.end].into();
+        ParkedInbox { side: self.side, terms: self.terms, peer_digest: self.peer_digest, unread }
+    }
+
+    /// Returns whether the next unread byte is of a PDU's header.
+    pub fn is_at_header(&self) -> bool {
+        matches!(self.part, Part::Header)
+    }
+
     /// Checks PDUs after the `ICReq` or `ICResp` against `terms`. Command capsules before this
     /// break the protocol.
     pub fn agree(&mut self, terms: Terms) {
@@ -156,6 +191,11 @@ impl Inbox {
         self.is_plain = self.side == Side::Controller
             && terms.digests == Digests::NONE
             && terms.controller_alignment == 4;
+    }
+
+    /// Returns the terms of the connection.
+    pub fn terms(&self) -> Terms {
+        self.terms
     }
 
     /// Sets whether data may be read together with the header before it, and then be copied: so
@@ -167,7 +207,7 @@ impl Inbox {
 
     /// Returns whether no PDU is partially received.
     pub fn is_between_pdus(&self) -> bool {
-        matches!(self.part, Part::Header) && self.start == self.end
+        self.is_at_header() && self.start == self.end
     }
 
     /// Returns the number of arrivals that [`Self::next`] has found. An unchanged number means that

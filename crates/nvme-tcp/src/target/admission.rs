@@ -110,6 +110,28 @@ impl Admission {
         true
     }
 
+    /// Has `command` wait, behind those that wait already.
+    pub(super) fn hold_back(&mut self, command: &Command, need: Need) {
+        self.waiting.push_back((*command, need));
+    }
+
+    /// Returns the number of commands that wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Takes the commands that wait to another reactor.
+    pub(super) fn take_waiting(&mut self) -> VecDeque<(Command, Need)> {
+        assert!(self.charges.is_empty(), "no command is in flight");
+        std::mem::take(&mut self.waiting)
+    }
+
+    /// Has commands from another reactor wait.
+    pub(super) fn set_waiting(&mut self, waiting: VecDeque<(Command, Need)>) {
+        assert!(self.waiting.is_empty(), "the connection has just arrived");
+        self.waiting = waiting;
+    }
+
     /// Returns whether commands in flight are charged.
     #[inline]
     pub(super) fn has_charges(&self) -> bool {
@@ -153,6 +175,9 @@ impl Admission {
     /// Charges a command. If a host uses an id twice at a time, the first response ends both
     /// charges.
     fn charge(&mut self, command_id: u16, charge: u64) {
+        if charge == 0 {
+            return;
+        }
         self.budget.take(charge);
         *self.charges.entry(command_id).or_default() += charge;
     }

@@ -5,6 +5,7 @@ use super::deadline::Deadline;
 use super::ended::Ended;
 use super::fused::{Arrived, FusedCommands, Ready};
 use super::limits::{COMMANDS_MAX, GROUP_MAX, TIMEOUT, UNANSWERED_MAX};
+use super::move_request::MoveRequest;
 use super::transfers::Transfers;
 use crate::framing::{Brought, Outbox};
 use crate::pdu::{C2hData, CapsuleResp, CommonHeader, R2t, Side};
@@ -36,6 +37,7 @@ pub(super) enum Course {
 pub(super) struct Connection<S> {
     pub(super) stream: Rc<S>,
     pub(super) config: Config,
+    pub(super) moves: Rc<MoveRequest>,
     pub(super) state: RefCell<State>,
     /// `None` before the `ICReq` and after it is closed.
     pub(super) queue: RefCell<Option<Rc<dyn HostQueue>>>,
@@ -61,14 +63,14 @@ pub(super) struct Connection<S> {
 pub(super) struct State {
     pub(super) outbox: Outbox,
     pub(super) transfers: Transfers,
-    fused: FusedCommands,
+    pub(super) fused: FusedCommands,
     pub(super) admission: Admission,
     /// The responses in the outbox, in groups that are sent as a whole.
     unsent: VecDeque<Unsent>,
     /// Number of responses queued after the last group.
     ungrouped: usize,
     /// SQHD of the last response of the queue, for responses that the transport makes itself.
-    queue_head: u16,
+    pub(super) queue_head: u16,
 }
 
 /// Responses in the outbox: at most [`GROUP_MAX`], or one while commands are charged.
@@ -81,12 +83,18 @@ struct Unsent {
 }
 
 impl<S: Stream> Connection<S> {
-    pub(super) fn new(stream: Rc<S>, config: Config, budget: Rc<Budget>) -> Self {
+    pub(super) fn new(
+        stream: Rc<S>,
+        config: Config,
+        budget: Rc<Budget>,
+        moves: Rc<MoveRequest>,
+    ) -> Self {
         let outbox = Outbox::new(Side::Controller, config.counters.clone());
         let admission = Admission::new(budget);
         Self {
             stream,
             config,
+            moves,
             state: RefCell::new(State {
                 outbox,
                 transfers: Transfers::default(),
@@ -113,6 +121,25 @@ impl<S: Stream> Connection<S> {
     #[inline]
     pub(super) fn course(&self) -> Course {
         self.course.get()
+    }
+
+    /// Changes the course and wakes the reader and the writer.
+    pub(super) fn set_course(&self, course: Course) {
+        self.course.set(course);
+        self.notify();
+    }
+
+    /// Returns the number of commands without a sent response.
+    pub(super) fn commands(&self) -> usize {
+        self.commands.get()
+    }
+
+    /// Continues a connection of a host that has connected, and has sent this many `commands` that
+    /// are not submitted.
+    pub(super) fn set_resumed(&self, commands: usize) {
+        self.is_connected.set(true);
+        self.commands.set(commands);
+        self.unanswered.set(commands);
     }
 
     /// Sets the reason of the end, unless one is set already.
@@ -236,6 +263,8 @@ impl<S: Stream> Connection<S> {
 
     /// Takes the next command if it or the previous one is fused.
     fn arrive_in_order(&self, command: &Command, brought: Brought) {
+        // The parts of a fused operation do not move.
+        self.stay();
         let it = Arrived { command: *command, brought };
         let (missed, ordered) = self.state.borrow_mut().fused.order.take(command, it);
         if let Some(first) = missed {
@@ -317,7 +346,9 @@ impl<S: Stream> Connection<S> {
 
     /// Starts a command without in-capsule data, once admitted.
     fn begin(&self, command: &Command, need: Need) {
-        if !need.is_charged() || self.state.borrow_mut().admission.admit(command, need) {
+        if self.moves.is_leaving() {
+            self.state.borrow_mut().admission.hold_back(command, need);
+        } else if !need.is_charged() || self.state.borrow_mut().admission.admit(command, need) {
             self.start(command, need);
         }
     }
@@ -381,7 +412,9 @@ impl<S: Stream> Connection<S> {
         }
         assert!(answered <= self.commands.get(), "each command is answered once");
         self.commands.set(self.commands.get() - answered);
-        let may_start = state.admission.is_waiting() && self.course() == Course::Open;
+        let may_start = state.admission.is_waiting()
+            && self.course() == Course::Open
+            && !self.moves.is_leaving();
         drop(state);
         if may_start {
             self.start_admitted();
@@ -392,7 +425,7 @@ impl<S: Stream> Connection<S> {
     }
 
     /// Starts the commands that waited for the budget and fit it now.
-    fn start_admitted(&self) {
+    pub(super) fn start_admitted(&self) {
         loop {
             let next = self.state.borrow_mut().admission.next();
             let Some((command, need)) = next else { break };

@@ -37,6 +37,11 @@ pub(super) enum Ready {
 }
 
 impl FusedCommands {
+    /// Returns whether no fused command waits, neither for its second nor for its data.
+    pub(super) fn is_empty(&self) -> bool {
+        !self.order.is_waiting() && self.pending.is_empty()
+    }
+
     /// Adds two adjacent commands, whose data is to come.
     pub(super) fn expect(&mut self, commands: [Command; 2]) {
         self.pending.push(commands.map(|command| Part { command, brought: None }));

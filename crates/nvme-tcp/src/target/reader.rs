@@ -1,12 +1,13 @@
+use super::config::Config;
 use super::connection::{Connection, ConnectionHandle, Course};
 use super::ended::Ended;
 use super::limits::{H2C_DATA_MAX, TIMEOUT};
+use super::parked::ParkedConnection;
 use crate::framing::{Arrival, Brought, Fault, Inbox, Read, Terms};
 use crate::pdu::{FatalError, H2cData, Header, IcReq, IcResp, Side};
 use base::BufMut;
-use controller::Port;
+use controller::{DetachedQueue, Port};
 use net::Stream;
-use std::convert::Infallible;
 use std::rc::Rc;
 
 /// Commands, or parts of them, that are taken before other tasks have their turn: the commands are
@@ -52,9 +53,36 @@ impl<S: Stream> Reader<S> {
         Self { connection, port, inbox, filled: 0, is_initialized: false, awaited: None }
     }
 
-    /// Reads PDUs until the connection ends.
-    pub(super) async fn read_all(mut self) {
-        let Err(ended) = self.take_all().await;
+    /// Continues a connection that has come from another reactor.
+    pub(super) fn resumed(
+        connection: Rc<Connection<S>>,
+        port: Rc<dyn Port>,
+        parked: ParkedConnection,
+    ) -> Self {
+        let ParkedConnection { queue, inbox, queue_head, waiting } = parked;
+        let Config { pool, counters } = &connection.config;
+        let inbox = Inbox::resumed(inbox, counters.clone()).with_pool(pool.clone());
+        let queue = port.adopt(queue, Rc::new(ConnectionHandle(connection.clone())));
+        connection.resume(queue, &inbox, queue_head, waiting);
+        Self { connection, port, inbox, filled: 0, is_initialized: true, awaited: None }
+    }
+
+    /// Reads PDUs until the connection ends. Returns the connection if it moves.
+    pub(super) async fn read_all(mut self) -> Option<ParkedConnection> {
+        match self.take_all().await {
+            Ok(queue) => {
+                let (queue_head, waiting) = self.connection.part().await;
+                Some(ParkedConnection { queue, inbox: self.inbox.park(), queue_head, waiting })
+            }
+            Err(ended) => {
+                self.end(ended).await;
+                None
+            }
+        }
+    }
+
+    /// Ends the connection because of `ended`.
+    async fn end(&mut self, ended: Ended) {
         let connection = &self.connection;
         connection.close_queue();
         if let (Ended::ByFault(fault), Course::Open) = (ended, connection.course()) {
@@ -68,8 +96,14 @@ impl<S: Stream> Reader<S> {
         }
     }
 
-    async fn take_all(&mut self) -> Result<Infallible, Ended> {
+    /// Takes PDUs until the connection ends, or its queue is detached to move.
+    async fn take_all(&mut self) -> Result<DetachedQueue, Ended> {
         let connection = self.connection.clone();
+        // Another reactor may have left commands that wait, and bytes that it has not parsed.
+        connection.start_admitted();
+        if let Some(queue) = self.take_received().await? {
+            return Ok(queue);
+        }
         loop {
             let expects_large = connection.state.borrow().transfers.expects_large();
             self.inbox.read_ahead(!expects_large);
@@ -80,17 +114,8 @@ impl<S: Stream> Reader<S> {
             if read != Read::Nothing {
                 clock::catch_up().await;
             }
-            loop {
-                let pause = self.take_arrived()?;
-                connection.execute_held();
-                match pause {
-                    Pause::Missing => break,
-                    Pause::Turn => clock::give_way().await,
-                    Pause::Full(brought) => {
-                        self.wait_for_room().await?;
-                        connection.arrive(self.inbox.command(), brought);
-                    }
-                }
+            if let Some(queue) = self.take_received().await? {
+                return Ok(queue);
             }
             self.watch();
             if connection.course() != Course::Open {
@@ -102,6 +127,47 @@ impl<S: Stream> Reader<S> {
                 connection.stream.readable().await;
             }
         }
+    }
+
+    /// Takes what has been received, and detaches the queue if the connection can move then.
+    #[inline]
+    async fn take_received(&mut self) -> Result<Option<DetachedQueue>, Ended> {
+        loop {
+            let pause = self.take_arrived()?;
+            self.connection.execute_held();
+            if let Pause::Full(brought) = pause {
+                self.wait_for_room().await?;
+                self.connection.arrive(self.inbox.command(), brought);
+                continue;
+            }
+            if self.connection.moves.is_made()
+                && let Some(queue) = self.leave().await?
+            {
+                return Ok(Some(queue));
+            }
+            match pause {
+                Pause::Missing => return Ok(None),
+                _ => clock::give_way().await,
+            }
+        }
+    }
+
+    /// Detaches the queue for a move, when the commands in flight are answered. Returns `None` if
+    /// the connection stays, or if the host has to send more first: the data of a command that was
+    /// asked for it, or of a PDU that it has begun.
+    #[inline(never)]
+    async fn leave(&mut self) -> Result<Option<DetachedQueue>, Ended> {
+        let connection = &self.connection;
+        if !connection.begin_to_leave() || !self.inbox.is_at_header() || connection.awaits_data() {
+            return Ok(None);
+        }
+        while !connection.is_settled() {
+            connection.wait_for_room().await;
+            if connection.course() != Course::Open {
+                return Err(Ended::ByController);
+            }
+        }
+        Ok(connection.detach())
     }
 
     /// Reads and drops input. Closing a socket with unread input resets the connection, and the
@@ -134,7 +200,9 @@ impl<S: Stream> Reader<S> {
 
     /// Takes what has arrived of PDUs, as far as commands have slots.
     fn take_arrived(&mut self) -> Result<Pause, Ended> {
-        for _ in 0..TURN_MAX {
+        // A connection that leaves stops before the next PDU.
+        let most = if self.connection.moves.is_leaving() { 1 } else { TURN_MAX };
+        for _ in 0..most {
             let brought = match self.inbox.next_capsule() {
                 Some(brought) => brought,
                 None if self.inbox.is_between_pdus() => return Ok(Pause::Missing),
@@ -189,6 +257,7 @@ impl<S: Stream> Reader<S> {
             self.awaited = None;
             self.connection.set_deadline(None);
         }
+        self.connection.stay();
         loop {
             if self.connection.awaits_data() {
                 return Err(Ended::Flooded);
