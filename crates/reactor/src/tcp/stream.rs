@@ -29,6 +29,15 @@ impl TcpStream {
         Ok(Self { fd, is_shut: Cell::new(false), misses: Cell::new(0) })
     }
 
+    /// Returns another handle on the connection, for another reactor, and turns this one into that
+    /// of a connection which is shut down: dropping it does not shut the other one down. No task
+    /// waits for this one. Fails if the process has no free descriptor, and changes nothing then.
+    pub fn hand_over(&self) -> io::Result<Self> {
+        let fd = self.fd.try_clone()?;
+        let is_shut = Cell::new(self.is_shut.replace(true));
+        Ok(Self { fd, is_shut, misses: Cell::new(0) })
+    }
+
     /// The address of the other end. Fails when the connection is gone.
     pub fn peer_address(&self) -> io::Result<SocketAddr> {
         let address = rustix::net::getpeername(&self.fd)?;

@@ -142,6 +142,22 @@ fn ipv6_is_served_as_well() {
 }
 
 #[test]
+fn connection_that_is_handed_over_outlives_its_first_handle() {
+    serve(async {
+        let (near, far) = pair(loopback()).await;
+        let next = far.hand_over().unwrap();
+        assert_eq!(far.try_read(&mut [IoSliceMut::new(&mut [0])]), Ok(Some(0)), "it is shut");
+        drop(far);
+        write_all(&near, b"over").await.unwrap();
+        let mut got = [0; 4];
+        read_exactly(&next, &mut got).await.unwrap();
+        assert_eq!(&got, b"over");
+        drop(next);
+        assert!(read_exactly(&near, &mut got).await.is_err(), "it has ended");
+    });
+}
+
+#[test]
 fn ends_and_resets_are_told_apart() {
     serve(async {
         // The peer ends after its last byte.
