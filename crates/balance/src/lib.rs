@@ -16,7 +16,8 @@
 //!    [`Router::place`] returns the cores for the movable stages.
 //!
 //! [`ConnectionPlacer`] is independent of that. It chooses the core of each new connection by the
-//! same measurements.
+//! same measurements. A [`ConnectionMover`] of each core decides which open connection the core
+//! gives to another one.
 //!
 //! Between tenants on one core, [`FairQueue`] chooses whose connection is next, and [`RateLimit`]
 //! says when one may be. [`jain_index`] measures how fair the result is.
@@ -28,6 +29,7 @@
 //! | one request | `route` |
 //! | one new connection | `connections`, `placer` |
 //! | one turn of a tenant | `fair_queue`, `rate_limit` |
+//! | one open connection that moves | `mover` |
 //!
 //! # Guarantees
 //! - Equal loads give equal routes and places: there is no clock here, and no randomness but that
@@ -50,6 +52,7 @@ mod groups;
 mod jain;
 mod level;
 mod load;
+mod mover;
 mod placer;
 mod rate_limit;
 mod route;
@@ -62,6 +65,7 @@ pub use fair_queue::FairQueue;
 pub use groups::Groups;
 pub use jain::jain_index;
 pub use load::Load;
+pub use mover::{ConnectionMove, ConnectionMover, ConnectionWork};
 pub use placer::ConnectionPlacer;
 pub use rate_limit::RateLimit;
 pub use route::{Costs, Route, Router};

@@ -10,9 +10,10 @@ pub enum Policy {
     RoundRobin,
     /// In proportion to what each core lacks to the mean: `PS` of `OctoKV`.
     ProportionalShare,
-    /// As `None`, but a new connection goes to a core with little load: `ConnectionPlacer`.
+    /// As `None`, but a new connection goes to a core with little load, and a busy core gives open
+    /// ones away: `ConnectionPlacer`, `ConnectionMover`.
     Connections,
-    /// A request goes where the least work is queued, and a new connection as with `Connections`:
+    /// A request goes where the least work is queued, and a connection as with `Connections`:
     /// Kvasir's own.
     Auto,
 }
@@ -33,7 +34,7 @@ impl Policy {
         }
     }
 
-    /// Returns whether a new connection goes to a core with little load.
+    /// Returns whether connections go to cores with little load, also open ones.
     pub const fn places_connections(self) -> bool {
         matches!(self, Self::Connections | Self::Auto)
     }

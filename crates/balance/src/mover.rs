@@ -1,0 +1,270 @@
+use crate::load::share;
+use crate::settings::Settings;
+use base::Nanos;
+
+/// How many windows in a row a move has to be due. An assumption: what one window shows is noise.
+const DUE_WINDOWS: u32 = 3;
+
+/// Windows without a move after one, in both cores. An assumption: its effect has to show first.
+const REST_WINDOWS: u32 = 10;
+
+/// The longest such rest, after moves that did not help.
+const REST_WINDOWS_MAX: u32 = 640;
+
+/// The least busy share of a connection that moves: an idle one takes no load along.
+const SHARE_MIN: f64 = 0.001;
+
+/// Decides which connection a core gives to another one. Each core has a mover of its own.
+///
+/// - Only the busiest core gives a connection away, to the least busy one, if its busy share is
+///   above `overload` and the shares of the two differ by more than `spread`.
+/// - Of the connections, it chooses the one that evens the two cores out best. One that would make
+///   the other core the busier one moves only if the difference falls by more than `spread`. So a
+///   core keeps a hot connection that is most of its load.
+/// - A move has to be due in [`DUE_WINDOWS`] windows in a row. Then both cores rest. The core that
+///   gave a connection away rests twice as long if the difference has not fallen since its last
+///   move.
+#[derive(Clone, Debug)]
+pub struct ConnectionMover {
+    /// The number of this core.
+    core: usize,
+    /// For how many windows a move has been due.
+    due: u32,
+    /// Windows left without a move.
+    rest: u32,
+    /// The length of its last rest.
+    rest_windows: u32,
+    /// The difference at its last move.
+    moved_at: f64,
+}
+
+/// What a connection of the core did in a window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConnectionWork {
+    /// Its number in the server.
+    pub number: u64,
+    /// Reads from and writes to its socket.
+    pub calls: u64,
+    /// Requests received.
+    pub requests: u64,
+    /// Bytes received and sent.
+    pub bytes: u64,
+}
+
+/// A move of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionMove {
+    /// The number of the connection.
+    pub number: u64,
+    /// The core that gets it.
+    pub to: usize,
+}
+
+impl ConnectionWork {
+    /// Returns the cost in parts of a socket call, to divide the busy time of a core. The ratios
+    /// are assumptions: two requests, or 16 KiB, cost as much as a call.
+    #[expect(clippy::cast_precision_loss, reason = "a window has far fewer than 2^52 of each")]
+    fn cost(&self) -> f64 {
+        self.calls as f64 + self.requests as f64 / 2.0 + self.bytes as f64 / 16_384.0
+    }
+}
+
+impl ConnectionMover {
+    /// A mover for the core with this number.
+    pub fn new(core: usize) -> Self {
+        Self { core, due: 0, rest: 0, rest_windows: REST_WINDOWS, moved_at: f64::MAX }
+    }
+
+    /// Notes that the core has got a connection of another one.
+    pub fn connection_arrived(&mut self) {
+        self.rest = self.rest.max(REST_WINDOWS);
+    }
+
+    /// Takes the measurement of a window of length `window`: for how long each core was busy, and
+    /// what each connection of this core did. Returns the move that is due.
+    ///
+    /// # Panics
+    /// If the window is empty, or `busy` lacks this core.
+    pub fn end_window(
+        &mut self,
+        window: Nanos,
+        busy: &[Nanos],
+        connections: &[ConnectionWork],
+        settings: &Settings,
+    ) -> Option<ConnectionMove> {
+        assert!(window > Nanos::ZERO, "a window has a length");
+        let shares: Vec<f64> = busy.iter().map(|busy| share(*busy, window).min(1.0)).collect();
+        let here = shares[self.core];
+        let to = (0..shares.len()).min_by(|a, b| shares[*a].total_cmp(&shares[*b]))?;
+        // Of equally busy cores, the first one is the busiest.
+        let is_busiest = shares[..self.core].iter().all(|share| *share < here)
+            && shares.iter().all(|share| *share <= here);
+        let gap = here - shares[to];
+        let is_unbalanced = is_busiest && here > settings.overload && gap > settings.spread;
+        let best = is_unbalanced.then(|| best(here, gap, connections, settings.spread)).flatten();
+        self.due = if best.is_some() { self.due + 1 } else { 0 };
+        if self.rest > 0 {
+            self.rest -= 1;
+            return None;
+        }
+        let number = best.filter(|_| self.due >= DUE_WINDOWS)?;
+        let has_helped = gap < self.moved_at;
+        let longer = (2 * self.rest_windows).min(REST_WINDOWS_MAX);
+        self.rest_windows = if has_helped { REST_WINDOWS } else { longer };
+        (self.rest, self.due, self.moved_at) = (self.rest_windows, 0, gap);
+        Some(ConnectionMove { number, to })
+    }
+}
+
+/// Returns the number of the connection that best evens out a core with the busy share `here`, and
+/// another one whose share is less by `gap`.
+fn best(here: f64, gap: f64, connections: &[ConnectionWork], spread: f64) -> Option<u64> {
+    let all: f64 = connections.iter().map(ConnectionWork::cost).sum();
+    let shares = connections.iter().map(|it| (it.number, here * it.cost() / all));
+    let after = |share: f64| (gap - 2.0 * share).abs();
+    let helps = |&(_, share): &(u64, f64)| {
+        share >= SHARE_MIN && (2.0 * share <= gap || after(share) < gap - spread)
+    };
+    let best = shares.filter(helps).min_by(|a, b| after(a.1).total_cmp(&after(b.1)));
+    best.map(|(number, _)| number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WINDOW: Nanos = Nanos::from_millis(100);
+
+    /// Cores with connections, each of a busy share in percent.
+    struct Scene {
+        cores: Vec<Vec<(u64, u64)>>,
+        movers: Vec<ConnectionMover>,
+        moves: Vec<(u64, usize, usize)>,
+    }
+
+    impl Scene {
+        fn new(cores: &[&[u64]]) -> Self {
+            let mut number = 0;
+            let mut add = |&percent: &u64| {
+                number += 1;
+                (number, percent)
+            };
+            let cores: Vec<Vec<(u64, u64)>> =
+                cores.iter().map(|it| it.iter().map(&mut add).collect()).collect();
+            let movers = (0..cores.len()).map(ConnectionMover::new).collect();
+            Self { cores, movers, moves: Vec::new() }
+        }
+
+        fn percents(&self) -> Vec<u64> {
+            let sum = |core: &Vec<(u64, u64)>| core.iter().map(|it| it.1).sum::<u64>();
+            self.cores.iter().map(sum).collect()
+        }
+
+        /// Ends windows, each with a busy time that `noise` adds for its number and each core.
+        fn end_windows(&mut self, windows: u64, noise: impl Fn(u64, usize) -> u64) {
+            for window in 0..windows {
+                let percents = self.percents().into_iter().enumerate();
+                let busy = percents.map(|(core, percent)| percent + noise(window, core));
+                let busy: Vec<Nanos> = busy.map(|it| Nanos(WINDOW.0 / 100 * it)).collect();
+                for core in 0..self.cores.len() {
+                    let work = self.cores[core].iter().map(|&(number, percent)| ConnectionWork {
+                        number,
+                        calls: percent * 10,
+                        requests: percent * 320,
+                        bytes: percent << 20,
+                    });
+                    let work: Vec<ConnectionWork> = work.collect();
+                    let (mover, settings) = (&mut self.movers[core], Settings::default());
+                    if let Some(it) = mover.end_window(WINDOW, &busy, &work, &settings) {
+                        self.shift(core, it);
+                    }
+                }
+            }
+        }
+
+        fn shift(&mut self, from: usize, ConnectionMove { number, to }: ConnectionMove) {
+            let at = self.cores[from].iter().position(|it| it.0 == number).unwrap();
+            let it = self.cores[from].remove(at);
+            self.cores[to].push(it);
+            self.movers[to].connection_arrived();
+            self.moves.push((number, from, to));
+        }
+    }
+
+    fn none(_: u64, _: usize) -> u64 {
+        0
+    }
+
+    #[test]
+    fn one_of_two_hot_connections_moves_once() {
+        let mut scene = Scene::new(&[&[45, 45], &[0, 0]]);
+        scene.end_windows(2, none);
+        assert_eq!(scene.moves, [], "two windows are too few");
+        scene.end_windows(1_000, none);
+        assert_eq!(scene.percents(), [45, 45]);
+        assert_eq!(scene.moves.len(), 1, "{:?}", scene.moves);
+    }
+
+    #[test]
+    fn hot_connection_that_is_most_of_a_core_stays() {
+        // Its move would exchange the two cores. Its neighbours leave it instead.
+        let mut scene = Scene::new(&[&[80, 3, 3], &[5], &[5]]);
+        scene.end_windows(1_000, none);
+        assert!(scene.moves.iter().all(|it| it.0 != 1), "{:?}", scene.moves);
+        assert!(scene.moves.len() <= 2, "{:?}", scene.moves);
+        let mut alone = Scene::new(&[&[95, 0], &[0]]);
+        alone.end_windows(1_000, none);
+        assert_eq!(alone.moves, []);
+    }
+
+    #[test]
+    fn many_small_connections_move_until_the_cores_differ_by_less_than_the_spread() {
+        let mut scene = Scene::new(&[&[1; 90], &[]]);
+        scene.end_windows(2_000, none);
+        let percents = scene.percents();
+        assert!(percents[0].abs_diff(percents[1]) <= 10, "{percents:?}");
+        assert!(scene.moves.iter().all(|it| (it.1, it.2) == (0, 1)), "none comes back");
+    }
+
+    #[test]
+    fn balanced_and_idle_cores_keep_their_connections() {
+        for cores in [[&[30, 30][..], &[30, 30]], [&[19, 19], &[]], [&[44, 2], &[40]]] {
+            let mut scene = Scene::new(&cores);
+            scene.end_windows(1_000, none);
+            assert_eq!(scene.moves, [], "{cores:?}");
+        }
+    }
+
+    /// A burst in one window, on either core.
+    #[test]
+    fn short_bursts_move_nothing() {
+        let mut scene = Scene::new(&[&[30, 20], &[30, 20]]);
+        scene.end_windows(1_000, |window, core| {
+            if window % 3 != 0 && (window / 3 % 2 == 0) == (core == 0) { 40 } else { 0 }
+        });
+        assert_eq!(scene.moves, []);
+    }
+
+    /// The core has other work, which stays when its connections leave.
+    #[test]
+    fn moves_that_do_not_help_become_rare() {
+        let mut mover = ConnectionMover::new(0);
+        let busy = [80, 20].map(|percent| Nanos(WINDOW.0 / 100 * percent));
+        let work = [1, 2, 3].map(|number| ConnectionWork {
+            number,
+            calls: 9,
+            ..ConnectionWork::default()
+        });
+        let end_window =
+            |_: &u32| mover.end_window(WINDOW, &busy, &work, &Settings::default()).is_some();
+        let count = (0..5_000).filter(end_window).count();
+        assert!((5..=15).contains(&count), "{count} moves");
+    }
+
+    #[test]
+    fn cores_that_are_equally_busy_give_one_connection_away() {
+        let mut scene = Scene::new(&[&[30, 30], &[30, 30], &[]]);
+        scene.end_windows(4, none);
+        assert_eq!(scene.moves.len(), 1, "{:?}", scene.moves);
+    }
+}
