@@ -15,6 +15,7 @@ mod balance;
 mod bridge;
 mod certificates;
 mod config;
+mod connection_mover;
 mod connections;
 mod dealer;
 mod device_census;

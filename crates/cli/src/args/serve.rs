@@ -29,9 +29,10 @@ device has one thread that executes all commands and serves Redis clients. The
 other N-1 threads serve NVMe/TCP hosts.
 
 Balance: with --balance auto, a thread that has more to do than the others sends
-plain Stores and Retrieves of its NVMe/TCP hosts to them, and new connections go
-to threads that have less to do. rr, ps and conn do a part of that. See the
-guide. The section [balance] of a --config file has the bounds.
+plain Stores and Retrieves of its NVMe/TCP hosts to them. New connections go to
+threads that have less to do, and open ones move there. rr, ps and conn do a
+part of that. See the guide. The section [balance] of a --config file has the
+bounds.
 
 Redis replies: the server stops reading requests from a client that has 16 MiB
 of unread replies. With --resp-output SIZE, it instead disconnects a client that
@@ -202,7 +203,7 @@ pub(crate) enum ServeBalance {
     Rr,
     /// Busy cores give more work to those that have less
     Ps,
-    /// New connections go to less busy cores
+    /// Connections go to less busy cores, also open ones
     Conn,
     /// The same, and commands go where the least work is queued
     Auto,

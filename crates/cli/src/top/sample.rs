@@ -92,6 +92,8 @@ pub(super) struct ReactorSample {
     pub(super) commands_per_second: f64,
     /// Commands of its connections that the balancer had other reactors execute.
     pub(super) commands_diverted_per_second: f64,
+    /// Open connections that it gave to other reactors in the interval.
+    pub(super) connections_moved: u64,
     /// Keys and values.
     pub(super) bytes_stored_per_second: f64,
     /// Extents that it cleaned in the interval.
@@ -256,6 +258,7 @@ impl ReactorSample {
             redis_clients: after.redis_clients,
             commands_per_second: per_second(commands, interval),
             commands_diverted_per_second: per_second(growth(|it| it.commands_diverted), interval),
+            connections_moved: growth(|it| it.connections_moved),
             bytes_stored_per_second: per_second(growth(|it| it.bytes_stored), interval),
             extents_cleaned: growth(|it| it.extents_cleaned),
             records_moved: growth(|it| it.records_moved),

@@ -77,7 +77,10 @@ fn a_policy_that_a_reload_sets_moves_commands_and_no_reply_changes() {
         }
     }
     let metrics = page(served.ready["http"].as_str().unwrap(), "/metrics");
-    assert!(metrics.contains("\nkvasir_reactor_diverted_commands_total{reactor=\"0\"} "));
+    for count in ["diverted_commands", "moved_connections"] {
+        let series = format!("\nkvasir_reactor_{count}_total{{reactor=\"0\"}} ");
+        assert!(metrics.contains(&series), "{series}");
+    }
     for stage in ["receive", "kv", "submit", "complete", "background"] {
         let series =
             format!("kvasir_reactor_stage_seconds_total{{reactor=\"0\",stage=\"{stage}\"}}");

@@ -2,15 +2,16 @@ use super::pace::Pace;
 use super::places::ConnectionPermit;
 use super::report::Moved;
 use super::tenants::{Gate, Member, TenantPort, TenantStream, metered};
+use balance::ConnectionWork;
 use base::{BufPool, Nanos};
 use clock::{BusyStage, Notify, Stage};
 use controller::{Port, TransportAddress};
 use net::Stream;
 use nvme_tcp::framing::Counters;
-use nvme_tcp::target::{Budget, Config, serve};
+use nvme_tcp::target::{Budget, Config, Left, MoveRequest, ParkedConnection, serve_until_moved};
 use reactor::{AcceptError, TcpListener, TcpStream};
 use spec::{AddressFamily, Text};
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
@@ -30,6 +31,10 @@ pub(super) struct Arrival {
     pub(super) host: SocketAddr,
     /// Its connection slot, freed when the connection ends.
     pub(super) place: ConnectionPermit,
+    /// The tenant of its host, if another reactor has served it and the server has tenants.
+    pub(super) tenant: Option<usize>,
+    /// Set if another reactor has served it.
+    pub(super) parked: Option<ParkedConnection>,
 }
 
 /// The identity of a connection in the reactor of its device.
@@ -63,10 +68,14 @@ pub(super) struct Connections(Rc<Shared>);
 
 struct Shared {
     pool: BufPool,
-    counters: Rc<Counters>,
+    /// What the connections that have ended or left moved.
+    moved: Cell<Moved>,
     connections: Cell<u64>,
+    /// Takes connections that leave for other reactors.
+    departures: OnceCell<Departures>,
+    migrations: Cell<Migrations>,
     /// The open connections, by number.
-    open: RefCell<BTreeMap<u64, Open>>,
+    open: RefCell<BTreeMap<u64, Rc<Open>>>,
     /// Whether new connections are closed at once.
     is_over: Cell<bool>,
     /// Notified when the last connection closes.
@@ -80,15 +89,35 @@ struct Open {
     host: SocketAddr,
     budget: Rc<Budget>,
     member: Option<Rc<Member>>,
+    counters: Rc<Counters>,
+    moves: Rc<MoveRequest>,
+    /// The index of the reactor to which it is asked to move.
+    to: Cell<usize>,
+    /// What it did up to the end of the last window.
+    before: Cell<ConnectionWork>,
 }
+
+/// The connections of a reactor that moved.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Migrations {
+    /// Those that have come from other reactors.
+    pub(super) arrived: u64,
+    /// Those that have left for other reactors.
+    pub(super) left: u64,
+}
+
+/// Sends a connection to the reactor with an index.
+type Departures = Box<dyn Fn(usize, Arrival)>;
 
 impl Connections {
     /// Creates a set without connections, whose turns `gate` grants.
     pub(super) fn new(gate: Option<Rc<Gate>>) -> Self {
         Self(Rc::new(Shared {
             pool: BufPool::new(POOL_BYTES),
-            counters: Rc::default(),
+            moved: Cell::default(),
             connections: Cell::new(0),
+            departures: OnceCell::new(),
+            migrations: Cell::default(),
             open: RefCell::default(),
             is_over: Cell::new(false),
             is_empty: Notify::new(),
@@ -96,35 +125,77 @@ impl Connections {
         }))
     }
 
-    /// Serves an accepted connection from `port` in a task of its own.
+    /// Serves an accepted connection, or one that has come from another reactor, from `port` in a
+    /// task of its own.
     pub(super) fn serve(&self, arrival: Arrival, port: Rc<dyn Port>) {
         if self.0.is_over.get() {
             return;
         }
-        self.0.connections.set(self.0.connections.get() + 1);
-        let Arrival { stream, host, place, .. } = arrival;
-        let (stream, number) = (Rc::new(stream), place.number);
-        let budget = Rc::new(Budget::new(place.memory_bytes));
-        let member = self.0.gate.as_ref().map(Member::new);
-        let open =
-            Open { stream: stream.clone(), host, budget: budget.clone(), member: member.clone() };
-        self.0.open.borrow_mut().insert(number, open);
+        let Arrival { stream, address, host, place, tenant, parked } = arrival;
+        if parked.is_some() {
+            let Migrations { arrived, left } = self.0.migrations.get();
+            self.0.migrations.set(Migrations { arrived: arrived + 1, left });
+        } else {
+            self.0.connections.set(self.0.connections.get() + 1);
+        }
+        let open = Rc::new(Open {
+            stream: Rc::new(stream),
+            host,
+            budget: Rc::new(Budget::new(place.memory_bytes)),
+            member: self.0.gate.as_ref().map(|gate| Member::new(gate, tenant)),
+            counters: Rc::default(),
+            moves: Rc::default(),
+            to: Cell::new(0),
+            before: Cell::default(),
+        });
+        self.0.open.borrow_mut().insert(place.number, open.clone());
         let shared = self.0.clone();
-        let config = Config { pool: shared.pool.clone(), counters: shared.counters.clone() };
         clock::spawn(async move {
             clock::name_task("nvme connection");
             clock::set_busy_stage(BusyStage::Receive);
-            match member {
-                None => _ = serve(stream, port, config, budget).await,
-                Some(member) => serve_member(member, stream, port, config, budget).await,
+            let number = place.number;
+            let next = shared.serve(&open, port, parked).await;
+            match next {
+                None => drop(place),
+                Some((stream, parked)) => {
+                    let tenant = open.member.as_ref().and_then(|member| member.tenant());
+                    let parked = Some(parked);
+                    let arrival = Arrival { stream, address, host, place, tenant, parked };
+                    shared.depart(open.to.get(), arrival);
+                }
             }
-            drop(place);
-            let mut open = shared.open.borrow_mut();
-            open.remove(&number);
-            if open.is_empty() {
-                shared.is_empty.notify();
-            }
+            shared.close(number);
         });
+    }
+
+    /// Has `send` take connections that are asked to move, with the index of the next reactor.
+    pub(super) fn leave_by(&self, send: impl Fn(usize, Arrival) + 'static) {
+        let is_first = self.0.departures.set(Box::new(send)).is_ok();
+        assert!(is_first, "a reactor has one set of links to the others");
+    }
+
+    /// Asks the connection with this number to move to the reactor with index `to`.
+    pub(super) fn ask_to_move(&self, number: u64, to: usize) {
+        if let Some(open) = self.0.open.borrow().get(&number) {
+            open.to.set(to);
+            open.moves.ask();
+        }
+    }
+
+    /// Takes requests to move back that connections have not noticed.
+    pub(super) fn withdraw_moves(&self) {
+        self.0.open.borrow().values().for_each(|open| open.moves.withdraw());
+    }
+
+    /// Returns what each open connection did since the last call.
+    pub(super) fn work(&self) -> Vec<ConnectionWork> {
+        let open = self.0.open.borrow();
+        open.iter().map(|(&number, open)| open.work(number)).collect()
+    }
+
+    /// Returns how many connections moved.
+    pub(super) fn migrations(&self) -> Migrations {
+        self.0.migrations.get()
     }
 
     /// Closes all connections and returns when their tasks have ended. Later connections are closed
@@ -159,25 +230,85 @@ impl Connections {
     }
 
     pub(super) fn moved(&self) -> Moved {
-        Moved::of(&self.0.counters)
+        let open = self.0.open.borrow();
+        open.values().fold(self.0.moved.get(), |sum, open| sum.and(Moved::of(&open.counters)))
     }
 }
 
-/// Serves the connection of a tenant's host.
-async fn serve_member(
-    member: Rc<Member>,
-    stream: Rc<TcpStream>,
+impl Shared {
+    /// Serves a connection to its end, or until it leaves for another reactor. Then returns what
+    /// that one gets.
+    async fn serve(
+        &self,
+        open: &Open,
+        port: Rc<dyn Port>,
+        mut parked: Option<ParkedConnection>,
+    ) -> Option<(TcpStream, ParkedConnection)> {
+        loop {
+            let config = Config { pool: self.pool.clone(), counters: open.counters.clone() };
+            let Left::Moved(left) = serve(open, port.clone(), config, parked).await else {
+                return None;
+            };
+            // Without a free descriptor it stays.
+            match open.stream.hand_over() {
+                Ok(stream) => return Some((stream, left)),
+                Err(_) => parked = Some(left),
+            }
+        }
+    }
+
+    /// Sends a connection to the reactor with index `to`.
+    fn depart(&self, to: usize, arrival: Arrival) {
+        let Migrations { arrived, left } = self.migrations.get();
+        self.migrations.set(Migrations { arrived, left: left + 1 });
+        self.departures.get().expect("it was asked to move")(to, arrival);
+    }
+
+    /// Removes a connection that has ended or left.
+    fn close(&self, number: u64) {
+        let mut all = self.open.borrow_mut();
+        let open = all.remove(&number).expect("a connection is open until it is closed");
+        self.moved.set(self.moved.get().and(Moved::of(&open.counters)));
+        if all.is_empty() {
+            self.is_empty.notify();
+        }
+    }
+}
+
+impl Open {
+    fn work(&self, number: u64) -> ConnectionWork {
+        let counters = &self.counters;
+        let now = ConnectionWork {
+            number,
+            calls: counters.reads() + counters.writes(),
+            requests: counters.pdus_received(),
+            bytes: counters.bytes_read() + counters.bytes_written(),
+        };
+        let before = self.before.replace(now);
+        ConnectionWork {
+            number,
+            calls: now.calls - before.calls,
+            requests: now.requests - before.requests,
+            bytes: now.bytes - before.bytes,
+        }
+    }
+}
+
+/// Serves a connection as [`serve_until_moved`] does, in the turns of its tenant if it has a member.
+async fn serve(
+    open: &Open,
     port: Rc<dyn Port>,
     config: Config,
-    budget: Rc<Budget>,
-) {
+    parked: Option<ParkedConnection>,
+) -> Left {
+    let (stream, shared) = (open.stream.clone(), (open.budget.clone(), open.moves.clone()));
+    let Some(member) = open.member.clone() else {
+        return serve_until_moved(stream, port, config, shared, parked).await;
+    };
     let stream = Rc::new(TenantStream::new(stream, member.clone()));
     let port = Rc::new(TenantPort::new(port, member.clone()));
     // Boxed: the task of a connection without a tenant keeps no room for it.
-    Box::pin(metered(member, async move {
-        serve(stream, port, config, budget).await;
-    }))
-    .await;
+    Box::pin(metered(member, serve_until_moved(stream, port, config, shared, parked))).await
 }
 
 /// Passes each accepted connection to `take`, with the local and the host's address. [`Pace`]

@@ -136,6 +136,12 @@ const OF_REACTOR: &[Figure<ReactorStatus>] = &[
         "Commands that the balancer had other cores execute",
         |it| number(it.commands_diverted),
     ),
+    (
+        "reactor_moved_connections_total",
+        Kind::Counter,
+        "Open connections given to other cores",
+        |it| number(it.connections_moved),
+    ),
     ("reactor_lock_waits_total", Kind::Counter, "Locks that another reactor held", |it| {
         number(it.lock_waits)
     }),

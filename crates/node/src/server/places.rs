@@ -53,6 +53,12 @@ impl ConnectionPermit {
         let before = self.placed.replace(placed);
         assert!(before.is_none(), "a connection is placed once");
     }
+
+    /// Counts the connection in the reactor of `placed`, to which it moves.
+    pub(super) fn move_to(&mut self, placed: PlacedConnection) {
+        // Its next reactor counts it before the last one does not.
+        self.placed = Some(placed);
+    }
 }
 
 impl ConnectionLimit {

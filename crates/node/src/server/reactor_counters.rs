@@ -22,6 +22,8 @@ pub(super) struct ReactorCounters {
     pub(super) associations: Vec<AssociationCensus>,
     pub(super) connections: Vec<ConnectionCensus>,
     pub(super) moved: Moved,
+    /// Connections that it has given to other reactors.
+    pub(super) connections_moved: u64,
     /// Open connections of Redis clients.
     pub(super) redis_clients: u64,
     /// Its waits for locks that other reactors held.
@@ -57,6 +59,7 @@ pub(super) fn answer(
             }
             census.connections.extend(connections.census());
             census.moved = connections.moved();
+            census.connections_moved = connections.migrations().left;
             census.redis_clients = redis.count();
             census.lock_waits = clock::lock_waits();
             question(census);

@@ -2,6 +2,7 @@
 
 use super::balance::{self, BalanceConfig, Diverter, DiverterLinks, Shared};
 use super::bridge::{FarQueues, FromDevice, MESSAGES, PeerDevices, ToDevice};
+use super::connection_mover::{MoverLinks, link_movers};
 use super::connections::{Arrival, Connections, accept_all};
 use super::dealer::Dealer;
 use super::device_listeners::DeviceListeners;
@@ -105,6 +106,8 @@ struct DeviceLinks {
     diverter: Option<DiverterLinks>,
     /// The tenants, if the server has any.
     tenants: Option<Arc<Tenants>>,
+    /// Links to the reactors that give each other connections.
+    mover: Option<MoverLinks>,
 }
 
 /// The links of a devices' reactor to those of connections.
@@ -119,6 +122,8 @@ struct ConnectionLinks {
     resp_reactors: Option<DealtReactors>,
     /// Links to the reactors that execute commands for each other.
     diverter: Option<DiverterLinks>,
+    /// Links to the reactors that give each other connections.
+    mover: Option<MoverLinks>,
 }
 
 /// The link of a connections' reactor to one of devices.
@@ -281,7 +286,7 @@ fn connect(
             resp.push(arrivals);
         }
         let (homes, deals) = (homes.clone(), Vec::new());
-        let (arrivals, pool, diverter, reactors) = (None, None, None, None);
+        let (arrivals, pool, diverter, mover, reactors) = (None, None, None, None, None);
         device_links.push(DeviceLinks {
             reactor,
             devices: ends,
@@ -293,6 +298,7 @@ fn connect(
             pool,
             diverter,
             tenants: tenants.clone(),
+            mover,
         });
     }
     if serves_all {
@@ -321,6 +327,11 @@ fn link_balanced(
     let diverters = of_devices.chain(of_connections).skip(first);
     let shared = balance::link(config, &remotes[first..], diverters);
     let placed = PlacedConnections::new(shared.clone(), remotes);
+    let of_devices = connection_links.iter_mut().map(|links| &mut links.mover);
+    let of_connections = device_links.iter_mut().map(|links| &mut links.mover);
+    let movers = link_movers(&placed, &remotes[first..], first);
+    let places = of_devices.chain(of_connections).skip(first);
+    places.zip(movers).for_each(|(place, links)| *place = Some(links));
     // In the order of the links to them. The dealing reactor is the last.
     let reactors = |dealt: Range<usize>, dealer: usize| {
         placed.among(dealt.filter(|&number| number != dealer).chain([dealer]).collect())
@@ -493,7 +504,11 @@ async fn device_side(
     let users = Users::default();
     if let Some(arrivals) = links.arrivals {
         let diverter = links.diverter.map(DiverterLinks::open);
-        let serve = serve_here(&device_set, &connections, &users, diverter);
+        let serve: Rc<dyn Fn(Arrival)> =
+            Rc::new(serve_here(&device_set, &connections, &users, diverter));
+        if let Some(mover) = links.mover {
+            mover.open(&connections, &serve);
+        }
         let arrivals = arrivals.open();
         clock::spawn(async move {
             while let Some(arrival) = arrivals.receive().await {
@@ -559,7 +574,7 @@ async fn serve_connections(
     ready: &Sender<Ready>,
 ) -> Result<Connections, ServerError> {
     let DeviceLinks { reactor, devices, homes, deals, reactors, .. } = links;
-    let DeviceLinks { arrivals, resp, diverter, tenants, .. } = links;
+    let DeviceLinks { arrivals, resp, diverter, mover, tenants, .. } = links;
     let diverter = diverter.map(DiverterLinks::open);
     let placement = diverter.map(|it| -> Rc<dyn Placement> { it });
     let devices = devices.into_iter().map(|DeviceLink { subsystems, commands, responses }| {
@@ -582,10 +597,13 @@ async fn serve_connections(
     answer(questions, None, &connections, &redis);
     router.opened().await;
     let (serving, leaving) = (connections.clone(), router.clone());
-    let serve = move |arrival: Arrival| {
+    let serve: Rc<dyn Fn(Arrival)> = Rc::new(move |arrival: Arrival| {
         let port = router.port(arrival.way());
         serving.serve(arrival, port);
-    };
+    });
+    if let Some(mover) = mover {
+        mover.open(&connections, &serve);
+    }
     match (arrivals, listeners) {
         (Some(arrivals), _) => {
             let arrivals = arrivals.open();
@@ -642,7 +660,8 @@ impl Listeners {
             clock::spawn(async move {
                 accept_all(&listener, |stream, address, host| {
                     if let Some(place) = places.take() {
-                        take(Arrival { stream, address, host, place });
+                        let (tenant, parked) = (None, None);
+                        take(Arrival { stream, address, host, place, tenant, parked });
                     }
                 })
                 .await;

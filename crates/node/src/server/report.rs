@@ -47,6 +47,14 @@ pub struct Moved {
 }
 
 impl Moved {
+    pub(super) fn and(self, other: Self) -> Self {
+        Self {
+            received: self.received + other.received,
+            sent: self.sent + other.sent,
+            copied: self.copied + other.copied,
+        }
+    }
+
     pub(super) fn of(counters: &Counters) -> Self {
         Self {
             received: counters.bytes_read(),

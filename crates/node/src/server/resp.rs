@@ -250,7 +250,7 @@ impl RespClients {
     pub(super) fn serve(self: &Rc<Self>, arrival: RespArrival) {
         let RespArrival { service, stream, place, ends, tls } = arrival;
         let door = service.door.clone();
-        let member = self.gate.as_ref().map(Member::new);
+        let member = self.gate.as_ref().map(|gate| Member::new(gate, None));
         let of_client = member.clone();
         match tls {
             None => {

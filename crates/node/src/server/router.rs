@@ -7,7 +7,7 @@
 
 use super::bridge::PeerDevices;
 use super::connections::ConnectionInfo;
-use controller::{Capsule, HostQueue, Port, Response, Responses};
+use controller::{Capsule, DetachedQueue, HostQueue, Port, Response, Responses};
 use spec::{AdminOpcode, Command, ConnectData, FabricsType};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -93,8 +93,13 @@ impl Router {
             return None;
         }
         let data = ConnectData::read_from_bytes(capsule.data.bytes()?).ok()?;
+        Some(self.home_of(data.subsystem.as_str()?))
+    }
+
+    /// Returns the home of the subsystem with this name.
+    fn home_of(&self, name: &str) -> Home {
         let Homes { by_name, others } = &self.homes;
-        Some(by_name.get(data.subsystem.as_str()?).copied().unwrap_or(*others))
+        by_name.get(name).copied().unwrap_or(*others)
     }
 }
 
@@ -104,6 +109,12 @@ struct RoutedPort {
 }
 
 impl Port for RoutedPort {
+    /// Continues a queue of a drive: its Connect has selected the device.
+    fn adopt(&self, queue: DetachedQueue, responses: Rc<dyn Responses>) -> Rc<dyn HostQueue> {
+        let home = self.router.home_of(queue.subsystem());
+        self.router.port_of(home, self.way).adopt(queue, responses)
+    }
+
     fn queue(&self, responses: Rc<dyn Responses>) -> Rc<dyn HostQueue> {
         Rc::new(RoutedQueue {
             router: self.router.clone(),
@@ -165,6 +176,16 @@ impl HostQueue for RoutedQueue {
         for queue in self.open.take().into_values() {
             queue.close();
         }
+    }
+
+    fn may_move(&self) -> bool {
+        // Queues to which commands came before a Connect are closed with the connection.
+        let open = self.open.borrow();
+        open.len() == 1 && open.get(&self.home.get()).is_some_and(|queue| queue.may_move())
+    }
+
+    fn detach(&self) -> Option<DetachedQueue> {
+        self.open.borrow().get(&self.home.get())?.detach()
     }
 }
 

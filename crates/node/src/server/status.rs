@@ -296,6 +296,9 @@ pub struct ReactorStatus {
     /// Commands of its connections that the balancer had other reactors execute.
     #[serde(default)]
     pub commands_diverted: u64,
+    /// Open connections that it has given to other reactors.
+    #[serde(default)]
+    pub connections_moved: u64,
     /// Locks that it found taken by another reactor.
     #[serde(default)]
     pub lock_waits: u64,

@@ -184,6 +184,7 @@ fn reactor_status(census: &ReactorCounters, remote: &Remote, done: Done) -> Reac
         table_pages_written: done.table_pages_written,
         bytes_scrubbed: done.bytes_scrubbed,
         commands_diverted: 0,
+        connections_moved: census.connections_moved,
         lock_waits: census.lock_waits.count,
         lock_wait_ns: census.lock_waits.time.0,
         redis_clients: census.redis_clients,

@@ -6,6 +6,8 @@ mod differential;
 #[cfg(test)]
 mod end;
 #[cfg(test)]
+mod moved;
+#[cfg(test)]
 mod peer;
 #[cfg(test)]
 mod placed;

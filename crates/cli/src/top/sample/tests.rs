@@ -128,6 +128,7 @@ fn status(uptime_ms: u64, work: WorkStatus, associations: Vec<AssociationStatus>
             table_pages_written: 0,
             bytes_scrubbed: 0,
             commands_diverted: uptime_ms * 3,
+            connections_moved: uptime_ms / 100,
             lock_waits: uptime_ms * 3,
             lock_wait_ns: uptime_ms * 12_000,
             redis_clients: 0,
@@ -195,6 +196,7 @@ fn rates_are_differences_over_the_servers_own_time() {
     assert_eq!(reactor.commands_diverted_per_second.to_bits(), 3_000.0_f64.to_bits());
     assert_eq!(reactor.bytes_stored_per_second.to_bits(), 2.5e6_f64.to_bits());
     assert_eq!((reactor.extents_cleaned, reactor.records_moved), (100, 250));
+    assert_eq!(reactor.connections_moved, 5);
     assert_eq!(reactor.lock_waits, 1_500);
     assert!((reactor.lock_wait_percent - 1.2).abs() < 1e-9);
 }

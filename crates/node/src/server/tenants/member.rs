@@ -58,10 +58,11 @@ impl PartialEq for Member {
 }
 
 impl Member {
-    pub(in crate::server) fn new(gate: &Rc<Gate>) -> Rc<Self> {
+    /// Creates a member of this tenant, or of none.
+    pub(in crate::server) fn new(gate: &Rc<Gate>, tenant: Option<usize>) -> Rc<Self> {
         Rc::new(Self {
             gate: gate.clone(),
-            tenant: Cell::new(None),
+            tenant: Cell::new(tenant),
             turn: Cell::default(),
             has_turn: Cell::new(false),
             turn_bytes: Cell::new(TURN_BYTES_MAX / 8),
@@ -79,6 +80,11 @@ impl Member {
     /// Makes it a member of this tenant.
     pub(in crate::server) fn assign(&self, tenant: usize) {
         self.tenant.set(Some(tenant));
+    }
+
+    /// Returns its tenant, if it belongs to one.
+    pub(in crate::server) fn tenant(&self) -> Option<usize> {
+        self.tenant.get()
     }
 
     /// Waits for its turn. Returns at once if it needs none.

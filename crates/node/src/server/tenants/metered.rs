@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 /// Runs `task`, which reads and executes the requests of `member`, and charges its tenant for each
 /// poll.
-pub(in crate::server) async fn metered(member: Rc<Member>, task: impl Future<Output = ()>) {
+pub(in crate::server) async fn metered<T>(member: Rc<Member>, task: impl Future<Output = T>) -> T {
     let mut task = pin!(task);
     poll_fn(|context| {
         member.begin_poll();
@@ -13,5 +13,5 @@ pub(in crate::server) async fn metered(member: Rc<Member>, task: impl Future<Out
         member.end_poll();
         polled
     })
-    .await;
+    .await
 }

@@ -1,5 +1,5 @@
 use super::member::Member;
-use controller::{Capsule, HostQueue, Port, Response, Responses};
+use controller::{Capsule, DetachedQueue, HostQueue, Port, Response, Responses};
 use spec::{AdminOpcode, Command, ConnectData, FabricsType};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -16,17 +16,22 @@ impl TenantPort {
     pub(in crate::server) fn new(inner: Rc<dyn Port>, member: Rc<Member>) -> Self {
         Self { inner, member }
     }
+
+    fn answers(&self, to: Rc<dyn Responses>, is_bound: bool) -> Rc<Answers> {
+        let (member, is_bound) = (self.member.clone(), Cell::new(is_bound));
+        Rc::new(Answers { to, member, is_bound, connects: RefCell::default() })
+    }
 }
 
 impl Port for TenantPort {
     fn queue(&self, responses: Rc<dyn Responses>) -> Rc<dyn HostQueue> {
-        let answers = Rc::new(Answers {
-            to: responses,
-            member: self.member.clone(),
-            is_bound: Cell::new(false),
-            connects: RefCell::default(),
-        });
+        let answers = self.answers(responses, false);
         Rc::new(TenantQueue { inner: self.inner.queue(answers.clone()), answers })
+    }
+
+    fn adopt(&self, queue: DetachedQueue, responses: Rc<dyn Responses>) -> Rc<dyn HostQueue> {
+        let answers = self.answers(responses, true);
+        Rc::new(TenantQueue { inner: self.inner.adopt(queue, answers.clone()), answers })
     }
 }
 
@@ -62,6 +67,14 @@ impl HostQueue for TenantQueue {
 
     fn close(&self) {
         self.inner.close();
+    }
+
+    fn may_move(&self) -> bool {
+        self.inner.may_move()
+    }
+
+    fn detach(&self) -> Option<DetachedQueue> {
+        self.inner.detach()
     }
 }
 

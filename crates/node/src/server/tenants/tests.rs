@@ -62,7 +62,7 @@ impl Scene {
             sent += far.try_write(&[IoSlice::new(&vec![0; RECEIVED - sent])]).unwrap().unwrap();
         }
         self.peers.push(far);
-        let member = Member::new(&self.gate);
+        let member = Member::new(&self.gate, None);
         member.assign(tenant);
         let stream = Rc::new(TenantStream::new(Rc::new(near), member.clone()));
         let (reads, readers) = (self.reads.clone(), self.readers.clone());
@@ -214,7 +214,7 @@ fn connection_without_a_tenant_needs_no_turn() {
         configs[0].terms.requests_per_second = NonZero::new(1);
         let scene = Scene::new(&configs);
         let (near, far) = scene.network.pair();
-        let member = Member::new(&scene.gate);
+        let member = Member::new(&scene.gate, None);
         let stream = TenantStream::new(Rc::new(near), member.clone());
         far.try_write(&[IoSlice::new(&[0; 100])]).unwrap();
         clock::sleep(Nanos::from_millis(1), clock::Stage::Queue).await;

@@ -60,5 +60,5 @@ fn one_and_more_reactors_answer_clients_at_once_alike() {
         pair.end()
     });
     assert!(covered.errors > 0 && covered.transactions > 0, "{covered}");
-    assert!(covered.diverted > 0, "{covered}");
+    assert!(covered.diverted > 0 && covered.moved > 0, "{covered}");
 }

@@ -149,6 +149,7 @@ impl Pair {
         self.compare_counters();
         self.many.check_commands();
         self.covered.diverted += self.many.diverted();
+        self.covered.moved += self.many.moved();
         let Some(file) = self.file.take() else {
             self.many.stop();
             self.one.stop();

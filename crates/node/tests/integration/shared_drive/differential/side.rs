@@ -61,6 +61,11 @@ impl Side {
         self.scene.status().reactors.iter().map(|reactor| reactor.commands_diverted).sum()
     }
 
+    /// Returns the number of connections that reactors gave to others.
+    pub(crate) fn moved(&self) -> u64 {
+        self.scene.status().reactors.iter().map(|reactor| reactor.connections_moved).sum()
+    }
+
     pub(crate) fn ask(&mut self, client: usize, requests: &[Request]) -> Vec<Reply> {
         self.clients[client].ask(requests)
     }

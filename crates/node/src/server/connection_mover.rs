@@ -1,0 +1,115 @@
+//! Moves open connections from a reactor to less busy ones.
+
+use super::balance::end_of_window;
+use super::connections::{Arrival, Connections};
+use super::placed_connections::{DealtReactors, PlacedConnections};
+use balance::ConnectionMover;
+use base::Nanos;
+use clock::BusyStage;
+use reactor::{Outbox, ReceiveEnd, Remote, SendEnd, mailbox};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Capacity of an inbox for connections that move: a reactor gives one away in a window.
+const CONNECTIONS: usize = 16;
+
+/// The links of a balanced reactor to the others, for connections.
+pub(super) struct MoverLinks {
+    /// All balanced reactors.
+    reactors: DealtReactors,
+    /// The index of this one.
+    place: usize,
+    /// To each reactor; `None` to itself.
+    to: Vec<Option<SendEnd<Arrival>>>,
+    /// From each of the others.
+    from: Vec<ReceiveEnd<Arrival>>,
+}
+
+/// Links the reactors under `remotes`, which are those of `placed` from number `first` on. Returns
+/// the links of each.
+pub(super) fn link_movers(
+    placed: &Arc<PlacedConnections>,
+    remotes: &[Remote],
+    first: usize,
+) -> Vec<MoverLinks> {
+    let unlinked = |place| MoverLinks {
+        reactors: placed.among((first..first + remotes.len()).collect()),
+        place,
+        to: Vec::new(),
+        from: Vec::new(),
+    };
+    let mut links: Vec<MoverLinks> = (0..remotes.len()).map(unlinked).collect();
+    for (from, sender) in remotes.iter().enumerate() {
+        for (to, receiver) in remotes.iter().enumerate() {
+            let ends = (from != to).then(|| mailbox(CONNECTIONS, sender, receiver));
+            let (send, receive) = ends.unzip();
+            links[from].to.push(send);
+            links[to].from.extend(receive);
+        }
+    }
+    links
+}
+
+impl MoverLinks {
+    /// Opens the links in their reactor, whose `connections` then move as the policy of the server
+    /// says. `serve` takes those of others.
+    pub(super) fn open(self, connections: &Connections, serve: &Rc<dyn Fn(Arrival)>) {
+        let Self { reactors, place, to, from } = self;
+        for end in from {
+            let (inbox, serve) = (end.open(), serve.clone());
+            clock::spawn(async move {
+                clock::name_task("moved connections");
+                while let Some(arrival) = inbox.receive().await {
+                    serve(arrival);
+                }
+            });
+        }
+        let to = to.into_iter().map(|end| end.map(SendEnd::open)).collect();
+        let links = Rc::new(Links { reactors, to });
+        let leaving = links.clone();
+        connections.leave_by(move |to, arrival| leaving.send(to, arrival));
+        clock::spawn(links.end_windows(place, connections.clone()));
+    }
+}
+
+/// The open links.
+struct Links {
+    reactors: DealtReactors,
+    to: Vec<Option<Outbox<Arrival>>>,
+}
+
+impl Links {
+    /// Sends a connection to the reactor with index `to`, in which it counts from now on.
+    fn send(&self, to: usize, mut arrival: Arrival) {
+        arrival.place.move_to(self.reactors.place(to));
+        let outbox = self.to[to].as_ref().expect("a connection moves to another reactor");
+        outbox.send(arrival);
+    }
+
+    /// Ends a window of the mover again and again, with each policy: the next one may need it.
+    async fn end_windows(self: Rc<Self>, place: usize, connections: Connections) {
+        clock::name_task("connection mover");
+        clock::set_busy_stage(BusyStage::Background);
+        let mut mover = ConnectionMover::new(place);
+        let (mut began, mut before) = (clock::host_now(), self.reactors.busy());
+        let mut arrived = 0;
+        loop {
+            let length = || self.reactors.config().settings.window;
+            let now = end_of_window(began, length).await;
+            let busy = self.reactors.busy();
+            let grown = busy.iter().zip(&before).map(|(&now, &before)| now - before);
+            let grown: Vec<Nanos> = grown.collect();
+            let (config, work) = (self.reactors.config(), connections.work());
+            connections.withdraw_moves();
+            if connections.migrations().arrived > arrived {
+                arrived = connections.migrations().arrived;
+                mover.connection_arrived();
+            }
+            let due = mover.end_window(now - began, &grown, &work, &config.settings);
+            if let Some(due) = due.filter(|_| config.policy.places_connections()) {
+                connections.ask_to_move(due.number, due.to);
+            }
+            (began, before) = (now, busy);
+        }
+    }
+}
