@@ -294,7 +294,7 @@ impl Open {
     }
 }
 
-/// Serves a connection as [`serve_until_moved`] does, in the turns of its tenant if it has a member.
+/// Serves a connection as [`serve_until_moved`] does, in the turns of its tenant if it has one.
 async fn serve(
     open: &Open,
     port: Rc<dyn Port>,
