@@ -62,13 +62,18 @@ impl<M: PartialEq> FairQueue<M> {
         self.flows[flow].waiting.retain(|other| other != member);
     }
 
-    /// Removes and returns the next member of the flows that `may` be served, with its flow.
+    /// Removes and returns the next member of the flows that `may` be served, with its flow. To the
+    /// others that time is one in which they were idle.
     pub fn pop(&mut self, mut may: impl FnMut(usize) -> bool) -> Option<(usize, M)> {
-        let flows = self.flows.iter_mut().enumerate();
-        let waiting = flows.filter(|(place, flow)| !flow.waiting.is_empty() && may(*place));
-        let (place, flow) = waiting.min_by_key(|(_, flow)| flow.served_to)?;
-        self.now = self.now.max(flow.served_to);
-        flow.waiting.pop_front().map(|member| (place, member))
+        let places = (0..self.flows.len()).filter(|place| self.is_waiting(*place) && may(*place));
+        let place = places.min_by_key(|place| self.flows[*place].served_to)?;
+        self.now = self.now.max(self.flows[place].served_to);
+        for (other, flow) in self.flows.iter_mut().enumerate() {
+            if !flow.waiting.is_empty() && !may(other) {
+                flow.served_to = flow.served_to.max(self.now);
+            }
+        }
+        self.flows[place].waiting.pop_front().map(|member| (place, member))
     }
 
     /// Charges a flow for service that took this time.
@@ -168,6 +173,25 @@ mod tests {
         assert_eq!(queue.waiting().collect::<Vec<_>>(), [0]);
         assert_eq!(queue.pop(|_| true), Some((0, 'a')));
         assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn flow_that_could_not_be_served_has_no_credit() {
+        let mut queue = FairQueue::new(2);
+        for member in 0..300 {
+            queue.push(0, member);
+            queue.push(1, member);
+        }
+        let serve = |queue: &mut FairQueue<u64>, may: fn(usize) -> bool| {
+            let (flow, _) = queue.pop(may).unwrap();
+            queue.charge(flow, Nanos(1), weight(1));
+            flow
+        };
+        for _ in 0..200 {
+            assert_eq!(serve(&mut queue, |flow| flow == 1), 1);
+        }
+        let first = (0..100).filter(|_| serve(&mut queue, |_| true) == 0).count();
+        assert!(first.abs_diff(50) <= 1, "{first}");
     }
 
     #[test]
