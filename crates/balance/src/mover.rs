@@ -36,6 +36,9 @@ pub struct ConnectionMover {
     rest_windows: u32,
     /// The difference at its last move.
     moved_at: f64,
+    /// Connections that were asked to move and stayed, and for how many windows each is passed
+    /// over.
+    stayed: Vec<(u64, u32)>,
 }
 
 /// What a connection of the core did in a window.
@@ -72,12 +75,20 @@ impl ConnectionWork {
 impl ConnectionMover {
     /// A mover for the core with this number.
     pub fn new(core: usize) -> Self {
-        Self { core, due: 0, rest: 0, rest_windows: REST_WINDOWS, moved_at: f64::MAX }
+        let (rest_windows, moved_at) = (REST_WINDOWS, f64::MAX);
+        Self { core, due: 0, rest: 0, rest_windows, moved_at, stayed: Vec::new() }
     }
 
     /// Notes that the core has got a connection of another one.
     pub fn connection_arrived(&mut self) {
         self.rest = self.rest.max(REST_WINDOWS);
+    }
+
+    /// Notes that a connection did not move, though it was asked to. There was no move then, and
+    /// others come first for [`REST_WINDOWS_MAX`] windows: some connections never move.
+    pub fn connection_stayed(&mut self, number: u64) {
+        self.stayed.push((number, REST_WINDOWS_MAX));
+        (self.rest, self.rest_windows, self.moved_at) = (0, REST_WINDOWS, f64::MAX);
     }
 
     /// Takes the measurement of a window of length `window`: for how long each core was busy, and
@@ -101,7 +112,11 @@ impl ConnectionMover {
             && shares.iter().all(|share| *share <= here);
         let gap = here - shares[to];
         let is_unbalanced = is_busiest && here > settings.overload && gap > settings.spread;
-        let best = is_unbalanced.then(|| best(here, gap, connections, settings.spread)).flatten();
+        self.stayed.iter_mut().for_each(|(_, windows)| *windows -= 1);
+        self.stayed.retain(|(_, windows)| *windows > 0);
+        let may = |number| self.stayed.iter().all(|(stayed, _)| *stayed != number);
+        let best = || best(here, gap, connections, settings.spread, may);
+        let best = is_unbalanced.then(best).flatten();
         self.due = if best.is_some() { self.due + 1 } else { 0 };
         if self.rest > 0 {
             self.rest -= 1;
@@ -117,13 +132,19 @@ impl ConnectionMover {
 }
 
 /// Returns the number of the connection that best evens out a core with the busy share `here`, and
-/// another one whose share is less by `gap`.
-fn best(here: f64, gap: f64, connections: &[ConnectionWork], spread: f64) -> Option<u64> {
+/// another one whose share is less by `gap`, among those that `may` move.
+fn best(
+    here: f64,
+    gap: f64,
+    connections: &[ConnectionWork],
+    spread: f64,
+    may: impl Fn(u64) -> bool,
+) -> Option<u64> {
     let all: f64 = connections.iter().map(ConnectionWork::cost).sum();
     let shares = connections.iter().map(|it| (it.number, here * it.cost() / all));
     let after = |share: f64| (gap - 2.0 * share).abs();
-    let helps = |&(_, share): &(u64, f64)| {
-        share >= SHARE_MIN && (2.0 * share <= gap || after(share) < gap - spread)
+    let helps = |&(number, share): &(u64, f64)| {
+        may(number) && share >= SHARE_MIN && (2.0 * share <= gap || after(share) < gap - spread)
     };
     let best = shares.filter(helps).min_by(|a, b| after(a.1).total_cmp(&after(b.1)));
     best.map(|(number, _)| number)
@@ -266,5 +287,27 @@ mod tests {
         let mut scene = Scene::new(&[&[30, 30], &[30, 30], &[]]);
         scene.end_windows(4, none);
         assert_eq!(scene.moves.len(), 1, "{:?}", scene.moves);
+    }
+
+    #[test]
+    fn connection_that_stayed_is_passed_over_for_another_one() {
+        let work = |number, requests| ConnectionWork { number, requests, ..Default::default() };
+        // The first evens the cores out best, and the second helps too.
+        let connections = [work(1, 500), work(2, 400), work(3, 100)];
+        let busy = [WINDOW, Nanos::ZERO];
+        let settings = Settings::default();
+        let mut mover = ConnectionMover::new(0);
+        let next = |mover: &mut ConnectionMover, windows| {
+            let mut window = || mover.end_window(WINDOW, &busy, &connections, &settings);
+            (0..windows).find_map(|_| window()).map(|it| it.number)
+        };
+        assert_eq!(next(&mut mover, DUE_WINDOWS), Some(1));
+        mover.connection_stayed(1);
+        assert_eq!(next(&mut mover, DUE_WINDOWS), Some(2), "without a rest");
+        mover.connection_stayed(2);
+        assert_eq!(next(&mut mover, DUE_WINDOWS), Some(3));
+        mover.connection_stayed(3);
+        assert_eq!(next(&mut mover, REST_WINDOWS_MAX - 2 * DUE_WINDOWS - 1), None);
+        assert_eq!(next(&mut mover, DUE_WINDOWS), Some(1), "after all these windows");
     }
 }

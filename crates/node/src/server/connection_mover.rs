@@ -86,13 +86,14 @@ impl Links {
         outbox.send(arrival);
     }
 
-    /// Ends a window of the mover again and again, with each policy: the next one may need it.
+    /// Ends a window of the mover again and again while the policy places connections. The next
+    /// policy may do so.
     async fn end_windows(self: Rc<Self>, place: usize, connections: Connections) {
         clock::name_task("connection mover");
         clock::set_busy_stage(BusyStage::Background);
         let mut mover = ConnectionMover::new(place);
         let (mut began, mut before) = (clock::host_now(), self.reactors.busy());
-        let mut arrived = 0;
+        let (mut arrived, mut asked) = (0, None);
         loop {
             let length = || self.reactors.config().settings.window;
             let now = end_of_window(began, length).await;
@@ -105,9 +106,15 @@ impl Links {
                 arrived = connections.migrations().arrived;
                 mover.connection_arrived();
             }
-            let due = mover.end_window(now - began, &grown, &work, &config.settings);
-            if let Some(due) = due.filter(|_| config.policy.places_connections()) {
+            if let Some(number) = asked.take_if(|number| connections.has_stayed(*number)) {
+                mover.connection_stayed(number);
+            }
+            if !config.policy.places_connections() {
+                mover = ConnectionMover::new(place);
+            } else if let Some(due) = mover.end_window(now - began, &grown, &work, &config.settings)
+            {
                 connections.ask_to_move(due.number, due.to);
+                asked = Some(due.number);
             }
             (began, before) = (now, busy);
         }

@@ -182,6 +182,11 @@ impl Connections {
         }
     }
 
+    /// Returns whether the connection with this number is here and does not leave.
+    pub(super) fn has_stayed(&self, number: u64) -> bool {
+        self.0.open.borrow().get(&number).is_some_and(|open| !open.moves.is_made())
+    }
+
     /// Takes requests to move back that connections have not noticed.
     pub(super) fn withdraw_moves(&self) {
         self.0.open.borrow().values().for_each(|open| open.moves.withdraw());

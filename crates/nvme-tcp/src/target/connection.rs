@@ -419,7 +419,8 @@ impl<S: Stream> Connection<S> {
         if may_start {
             self.start_admitted();
         }
-        if self.has_room() {
+        // One that leaves waits for its last response, however many commands it takes along.
+        if self.has_room() || self.moves.is_leaving() {
             self.room.notify();
         }
     }

@@ -1,7 +1,7 @@
 use std::cell::Cell;
 
-/// Asks a connection to leave its reactor, so that another one serves it. The connection notices at
-/// the next command of its host. It shares the request with its owner.
+/// Asks a connection to leave its reactor, so that another one serves it. The connection notices
+/// when its host sends something. It shares the request with its owner.
 #[derive(Debug, Default)]
 pub struct MoveRequest(Cell<State>);
 
@@ -11,7 +11,7 @@ enum State {
     Idle,
     /// The connection has not noticed it.
     Asked,
-    /// The connection requests no more data of its host, and waits for the commands in flight.
+    /// The connection requests no more data of its host, and waits until nothing is in flight.
     Leaving,
 }
 
@@ -32,7 +32,7 @@ impl MoveRequest {
 
     /// Returns whether the connection is asked to leave, or leaves.
     #[inline]
-    pub(super) fn is_made(&self) -> bool {
+    pub fn is_made(&self) -> bool {
         self.0.get() != State::Idle
     }
 

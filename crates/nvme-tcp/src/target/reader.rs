@@ -100,6 +100,7 @@ impl<S: Stream> Reader<S> {
     async fn take_all(&mut self) -> Result<DetachedQueue, Ended> {
         let connection = self.connection.clone();
         // Another reactor may have left commands that wait, and bytes that it has not parsed.
+        clock::catch_up().await;
         connection.start_admitted();
         if let Some(queue) = self.take_received().await? {
             return Ok(queue);
@@ -161,13 +162,16 @@ impl<S: Stream> Reader<S> {
         if !connection.begin_to_leave() || !self.inbox.is_at_header() || connection.awaits_data() {
             return Ok(None);
         }
-        while !connection.is_settled() {
-            connection.wait_for_room().await;
-            if connection.course() != Course::Open {
-                return Err(Ended::ByController);
+        // The controller causes this wait.
+        self.awaited = None;
+        connection.set_deadline(None);
+        while connection.course() == Course::Open {
+            if connection.is_settled() {
+                return Ok(connection.detach());
             }
+            connection.wait_for_room().await;
         }
-        Ok(connection.detach())
+        Err(Ended::ByController)
     }
 
     /// Reads and drops input. Closing a socket with unread input resets the connection, and the
