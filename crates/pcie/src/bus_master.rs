@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 /// The way of a function to its host's memory and interrupts, which the host opens and closes by
 /// Bus Master Enable (PCIe 6.0, section 7.5.1.1.3). While it is closed, no memory is there, and
-/// interrupts are lost: MSI-X is a write to memory.
+/// interrupts are lost: MSI-X is a write to memory. An access by a controller that is enabled then
+/// ends in its fatal status, as if the memory had gone.
 pub(crate) struct BusMaster {
     memory: Rc<dyn HostMemory>,
     interrupts: Rc<dyn Interrupts>,

@@ -81,8 +81,8 @@ impl NvmeFunction {
 
     /// Leaves doorbells that are not written to the function itself to a caller that polls
     /// [`Self::look`] while it is awake, calls [`Self::arm`] before it sleeps, and does not sleep
-    /// unless [`Self::can_arm`]. Otherwise the function asks the host for real doorbells whenever
-    /// it has nothing to do, which it cannot if the host maps them.
+    /// unless [`Self::can_arm`]. Without this call, the function asks the host for real doorbells
+    /// whenever it has nothing to do, which it cannot if the host maps them.
     pub fn set_polled(&self) {
         self.0.is_polled.set(true);
     }
@@ -91,7 +91,7 @@ impl NvmeFunction {
     /// wakes the function's task.
     #[inline]
     pub fn look(&self) -> bool {
-        let has_work = self.0.look() && !self.0.parts.budget.is_short();
+        let has_work = self.0.look() && self.0.can_work();
         if has_work {
             self.0.parts.work.notify();
         }
@@ -153,7 +153,18 @@ impl Function {
         if !turn.is_empty() {
             return true;
         }
-        !self.is_polled.get() && self.arm() && self.look() && !self.parts.budget.is_short()
+        !self.is_polled.get() && self.arm() && self.look() && self.can_work()
+    }
+
+    /// Returns whether the task can do some of what [`Self::look`] has found: not if there are only
+    /// commands of I/O queues that wait for the budget.
+    fn can_work(&self) -> bool {
+        let queues = self.queues.borrow();
+        let has_other = || {
+            let admin = queues.submission(0);
+            queues.has_interrupt() || admin.is_some_and(|admin| admin.has_next())
+        };
+        !self.parts.budget.is_short() || has_other()
     }
 
     fn fetch(&self, queue: &Rc<SubmissionQueue>, turn: &mut Turn) {

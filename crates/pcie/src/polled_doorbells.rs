@@ -60,8 +60,8 @@ impl PolledDoorbells {
         }
     }
 
-    /// Begins a new queue: the value of an earlier one is none of its own. Drivers clear shadows
-    /// themselves, and may have written the first value already.
+    /// Sets the doorbell of a new queue to 0: an earlier queue may have left another value. Drivers
+    /// clear shadows themselves, and may have written the first value already.
     pub(crate) fn clear(&self, doorbell: Doorbell) {
         self.ring(doorbell, 0);
     }

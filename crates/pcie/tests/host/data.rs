@@ -405,3 +405,26 @@ fn commands_that_the_function_refuses_are_in_the_error_log() {
         }
     });
 }
+
+#[test]
+fn admin_commands_are_found_in_a_mapped_page_while_data_waits_for_the_budget() {
+    run(10, async |world| {
+        let driver = world.attach_mapped();
+        driver.enable();
+        driver.create_queue(1, 64).await;
+        let pages = scattered(&driver, 512);
+        let entries = prp(&driver, &pages, 0, 0);
+        let closed = world.gate.close();
+        // The 32nd does not fit.
+        for _ in 0..32 {
+            driver.submit(1, Command::write(BLOCK, 0, 512).with_prp(entries));
+        }
+        driver.settle().await;
+        assert_eq!(driver.admin(Command::keep_alive()).await.status(), Status::SUCCESS);
+        assert!(!driver.function.look(), "what waits is not polled for");
+        drop(closed);
+        for _ in 0..32 {
+            assert_eq!(driver.next(1).await.status(), Status::SUCCESS);
+        }
+    });
+}
