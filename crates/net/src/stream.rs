@@ -15,6 +15,11 @@ pub trait Stream: 'static {
     /// Returns when [`Self::try_read`] is worth a try, which then still may find nothing.
     fn readable(&self) -> impl Future<Output = ()>;
 
+    /// Returns false if [`Self::try_read`] would find nothing now. May return true then too.
+    fn may_read(&self) -> bool {
+        true
+    }
+
     /// Returns when [`Self::try_write`] is worth a try, which then still may find no room.
     fn writable(&self) -> impl Future<Output = ()>;
 

@@ -30,7 +30,8 @@ pub enum Ended {
 }
 
 /// Is called with the user of a connection, empty before authentication, and with how many commands
-/// the connection has executed, whenever it is about to read.
+/// the connection has executed, after each command that may change the user and whenever the
+/// connection is about to read.
 pub type Account = Rc<dyn Fn(&str, u64)>;
 
 /// What the tasks that read and write share.
@@ -142,6 +143,7 @@ impl<S: Stream> Connection<S> {
                         let reply = Box::pin(execute(door, session, request)).await;
                         session.answer(reply, &mut self.outbox.borrow_mut());
                         inbox.set_stranger(session.is_stranger());
+                        self.account(session);
                     }
                 }
                 self.drained(door).await;
@@ -150,9 +152,7 @@ impl<S: Stream> Connection<S> {
                 }
             }
             run.finish(door, session, inbox.staging(), &self.outbox).await;
-            if let Some(account) = &self.account {
-                account(session.user_name(), self.wire.commands());
-            }
+            self.account(session);
             self.send_replies(door).await;
             if inbox.has_all() {
                 inbox.rest();
@@ -176,6 +176,12 @@ impl<S: Stream> Connection<S> {
                     self.show_query(&inbox);
                 }
             }
+        }
+    }
+
+    fn account(&self, session: &Session) {
+        if let Some(account) = &self.account {
+            account(session.user_name(), self.wire.commands());
         }
     }
 

@@ -259,6 +259,10 @@ impl<S: Stream> Stream for TlsStream<S> {
         }
     }
 
+    fn may_read(&self) -> bool {
+        self.0.has_some() || self.0.stream.may_read()
+    }
+
     async fn writable(&self) {
         if self.0.is_draining.get() && !self.0.is_shut.get() {
             self.0.room.wait().await;

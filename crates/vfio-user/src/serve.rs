@@ -38,7 +38,7 @@ impl fmt::Display for Ended {
 const BURST: u32 = 16;
 
 /// Serves a client with the function that `make` returns, and with `doorbells` that the client may
-/// map and that function reads, if they are given. Ends when the client disconnects, breaks the
+/// map and the function reads, if they are given. Ends when the client disconnects, breaks the
 /// framing of the protocol, or the stream is shut down. Calls `tell` if the function does not reach
 /// memory that the client has to share. Before it returns, it closes the function,
 /// unmaps the client's memory, closes its eventfds and shuts the stream down.

@@ -375,7 +375,9 @@ impl Subsystem {
         }));
         lines.extend(self.vfio_user.iter().map(|socket| qemu::line(socket)));
         if self.doorbells == Some(Doorbells::Mapped.name()) {
-            lines.push("mapped doorbells: a thread does not sleep while it serves a VM".to_owned());
+            lines.push(
+                "mapped doorbells: a thread does not sleep while a VM uses the device".to_owned(),
+            );
         }
         *text += &(lines.join("\n") + "\n");
     }

@@ -95,7 +95,7 @@ fn output_says_how_doorbells_are_written() {
     let config = folder.path().join("server.toml");
     fs::write(&config, file("vfio_user = [\"vm.sock\"]\ndoorbells = \"mapped\"")).unwrap();
     let checked = kvasir(["serve", "--config", config.to_str().unwrap(), "--check"]);
-    let line = "mapped doorbells: a thread does not sleep while it serves a VM\n";
+    let line = "mapped doorbells: a thread does not sleep while a VM uses the device\n";
     assert!(checked.stdout.contains(line), "{}", checked.stdout);
 }
 

@@ -350,12 +350,14 @@ fn ending(stream: Rc<impl Stream>, member: Option<Rc<Member>>) -> Box<dyn Fn()> 
     })
 }
 
-/// Returns the account of a client: makes it a member of its user's tenant, and counts its
-/// requests.
+/// Returns the account of a client: counts its requests, and makes it a member of the tenant of its
+/// user from now on. A client belongs to none before it has authenticated.
 fn account(member: Rc<Member>) -> Account {
     let counted = Cell::new(0);
     Rc::new(move |user, commands| {
-        member.assign(member.gate().tenants().of_user(user));
         member.count_requests(commands - counted.replace(commands));
+        if !user.is_empty() {
+            member.assign(member.gate().tenants().of_user(user));
+        }
     })
 }

@@ -98,6 +98,12 @@ impl Stream for TcpStream {
         }
     }
 
+    fn may_read(&self) -> bool {
+        let flags = RecvFlags::DONTWAIT | RecvFlags::PEEK;
+        let peeked = || rustix::net::recv(&self.fd, &mut [0; 1], flags);
+        self.is_shut.get() || peeked() != Err(Errno::AGAIN)
+    }
+
     async fn writable(&self) {
         if !self.is_shut.get() {
             driver::wait_until_ready(self.fd.as_fd(), PollFlags::OUT).await;

@@ -142,6 +142,28 @@ fn ipv6_is_served_as_well() {
 }
 
 #[test]
+fn may_read_looks_without_taking() {
+    serve(async {
+        let (near, far) = pair(loopback()).await;
+        assert!(!near.may_read(), "nothing has come");
+        far.try_write(&[IoSlice::new(b"ab")]).unwrap();
+        while !near.may_read() {
+            clock::give_way().await;
+        }
+        let mut bytes = [0; 8];
+        assert_eq!(near.try_read(&mut [IoSliceMut::new(&mut bytes)]), Ok(Some(2)));
+        assert!(!near.may_read());
+        far.shut_down();
+        while !near.may_read() {
+            clock::give_way().await;
+        }
+        assert_eq!(near.try_read(&mut [IoSliceMut::new(&mut bytes)]), Ok(Some(0)));
+        near.shut_down();
+        assert!(near.may_read());
+    });
+}
+
+#[test]
 fn connection_that_is_handed_over_outlives_its_first_handle() {
     serve(async {
         let (near, far) = pair(loopback()).await;

@@ -7,8 +7,12 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Bytes that a turn may read while no other tenant waits: as many as a connection reads at once.
+/// Bytes that a turn may read while its tenant is alone: as many as a connection reads at once.
 const ALONE_BYTES: u64 = 128 << 10;
+
+/// A tenant is alone if no other one waits or had a turn in this time. A connection that executes
+/// what it has read in its turn does not wait, and wants the next turn soon.
+const ALONE_AFTER: Nanos = Nanos::from_millis(10);
 
 /// Bytes of the shortest NVMe/TCP command. A turn of a tenant with N requests left reads N times
 /// as many.
@@ -24,6 +28,8 @@ const LIMITS_READ_EVERY: Nanos = Nanos::from_secs(1);
 pub(in crate::server) struct Gate {
     tenants: Arc<Tenants>,
     queue: RefCell<FairQueue<Rc<Member>>>,
+    /// For each tenant: when it had its last turn.
+    granted: RefCell<Vec<Option<Nanos>>>,
     /// For each tenant: how long it has waited for its limits.
     limited: RefCell<Vec<LimitedTime>>,
     /// Notified when a member waits, a turn has ended, or the limits may allow a turn.
@@ -67,6 +73,7 @@ impl Gate {
         let gate = Rc::new(Self {
             tenants: tenants.clone(),
             queue: RefCell::new(FairQueue::new(tenants.count())),
+            granted: RefCell::new(vec![None; tenants.count()]),
             limited: RefCell::new(vec![LimitedTime::default(); tenants.count()]),
             work: Notify::new(),
             is_busy: Cell::new(false),
@@ -124,7 +131,11 @@ impl Gate {
         let Some((tenant, member)) = queue.pop(|tenant| limited[tenant].since.is_none()) else {
             return queue.is_empty();
         };
-        let is_alone = queue.waiting().all(|other| other == tenant);
+        let mut granted = self.granted.borrow_mut();
+        granted[tenant] = Some(now);
+        let is_recent = |at: &Option<Nanos>| at.is_some_and(|at| now - at < ALONE_AFTER);
+        let is_alone = queue.waiting().all(|other| other == tenant)
+            && granted.iter().enumerate().all(|(it, at)| it == tenant || !is_recent(at));
         let it = self.tenants.at(tenant);
         queue.charge(tenant, TURN_COST, it.weight());
         let (requests, bytes) = it.allowance(now);

@@ -77,9 +77,13 @@ impl Member {
         &self.gate
     }
 
-    /// Makes it a member of this tenant.
+    /// Makes it a member of this tenant from now on.
     pub(in crate::server) fn assign(&self, tenant: usize) {
-        self.tenant.set(Some(tenant));
+        if self.tenant.get() != Some(tenant) {
+            // What it did so far is that of the tenant before, if it had one.
+            self.charge(Nanos::ZERO);
+            self.tenant.set(Some(tenant));
+        }
     }
 
     /// Returns its tenant, if it belongs to one.
@@ -136,11 +140,15 @@ impl Member {
         self.count(0, bytes as u64);
     }
 
-    /// Counts bytes that it has sent since the thread's CPU time was `began`.
-    pub(super) fn count_sent(&self, bytes: usize, began: Nanos) {
+    /// Begins to send. Returns the thread's CPU time, unless a metered poll counts it anyway.
+    pub(super) fn begin_send(&self) -> Option<Nanos> {
+        self.poll_began.get().is_none().then(|| self.gate.cpu_time())
+    }
+
+    /// Counts bytes that it has sent since [`Self::begin_send`].
+    pub(super) fn count_sent(&self, bytes: usize, began: Option<Nanos>) {
         self.count(0, bytes as u64);
-        // Otherwise the poll counts the time.
-        if self.poll_began.get().is_none() {
+        if let Some(began) = began {
             self.charge(self.gate.cpu_time() - began);
         }
     }

@@ -51,15 +51,19 @@ impl<S: Stream> Stream for TenantStream<S> {
     }
 
     fn try_write(&self, parts: &[IoSlice<'_>]) -> Result<Option<usize>, Broken> {
-        let began = self.member.gate().cpu_time();
+        let began = self.member.begin_send();
         let written = self.inner.try_write(parts)?;
         self.member.count_sent(written.unwrap_or(0), began);
         Ok(written)
     }
 
     async fn readable(&self) {
-        if !self.may_have_more.get() {
+        let mut has_some = self.may_have_more.get();
+        while !has_some {
             self.inner.readable().await;
+            // A reactor tries some sockets again and again. A member that has no requests takes no
+            // turn for that.
+            has_some = self.inner.may_read();
         }
         self.member.turn().await;
     }

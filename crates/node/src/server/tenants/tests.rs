@@ -3,7 +3,7 @@
 
 use super::{Gate, Member, TenantConfig, TenantStream, Tenants, metered};
 use base::Nanos;
-use net::{Conditions, End, Network, Stream};
+use net::{Broken, Conditions, End, Network, Stream};
 use reactor::Reactor;
 use std::cell::{Cell, RefCell};
 use std::io::{IoSlice, IoSliceMut};
@@ -224,5 +224,50 @@ fn connection_without_a_tenant_needs_no_turn() {
         far.try_write(&[IoSlice::new(&[0; 100])]).unwrap();
         clock::sleep(Nanos::from_millis(1), clock::Stage::Queue).await;
         assert_eq!(stream.try_read(&mut [IoSliceMut::new(&mut buf)]), Ok(None));
+    });
+}
+
+/// A stream that a reactor tries again and again, and that has something at the fifth try.
+#[derive(Default)]
+struct Tried(Cell<u32>);
+
+impl Stream for Tried {
+    fn try_read(&self, _: &mut [IoSliceMut<'_>]) -> Result<Option<usize>, Broken> {
+        unreachable!("the test only waits")
+    }
+
+    fn try_write(&self, _: &[IoSlice<'_>]) -> Result<Option<usize>, Broken> {
+        unreachable!("the test only waits")
+    }
+
+    async fn readable(&self) {
+        self.0.set(self.0.get() + 1);
+        clock::sleep(Nanos(1), clock::Stage::Queue).await;
+    }
+
+    fn may_read(&self) -> bool {
+        self.0.get() >= 5
+    }
+
+    async fn writable(&self) {}
+
+    fn shut_down(&self) {}
+}
+
+#[test]
+fn connection_waits_for_requests_before_it_waits_for_a_turn() {
+    run(async || {
+        let scene = Scene::new(&weighted([1, 1]));
+        let (member, tried) = (Member::new(&scene.gate, Some(0)), Rc::<Tried>::default());
+        let stream = TenantStream::new(tried.clone(), member.clone());
+        let is_granted = Rc::new(Cell::new(false));
+        let granted = is_granted.clone();
+        clock::spawn(metered(member, async move {
+            stream.readable().await;
+            assert_eq!(tried.0.get(), 5);
+            granted.set(true);
+        }));
+        clock::sleep(Nanos::from_millis(1), clock::Stage::Queue).await;
+        assert!(is_granted.get(), "it gets a turn when there is something");
     });
 }

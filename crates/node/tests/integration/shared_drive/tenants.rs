@@ -272,3 +272,20 @@ fn server_stops_while_connections_wait() {
         assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     }
 }
+
+#[test]
+fn commands_count_for_the_user_who_gave_them() {
+    let scene = Scene::new(1, [1, 1]);
+    let mut client = scene.client("alice");
+    // In one read: AUTH and 100 commands as bob, and AUTH and 10 as alice.
+    let as_bob = format!("AUTH bob secret\r\n{}", "INCR count\r\n".repeat(100));
+    let as_alice = format!("AUTH alice secret\r\n{}", "INCR count\r\n".repeat(10));
+    client.send(&(as_bob + &as_alice));
+    for expected in ["+OK"].into_iter().chain([":"; 100]).chain(["+OK"]).chain([":"; 10]) {
+        assert!(client.line().starts_with(expected));
+    }
+    let requests = ["a", "b"].map(|name| scene.tenant(name).requests);
+    // AUTH counts for the user before it; the first one has none.
+    assert_eq!(requests, [1 + 10, 100 + 1]);
+    scene.server.stop().unwrap();
+}
