@@ -31,12 +31,7 @@ fn acknowledged_values_outlive_a_pause_of_the_guest_and_a_killed_server(
     guest.pause(Duration::from_secs(2));
     guest.succeed("kill -0 $(cat /tmp/load) || { echo 'it was over before the pause'; exit 1; }");
     guest.wait_for(&format!("[ $(grep -cx stored /tmp/said) = {} ]", keys.len()));
-    target.kill();
-    guest.succeed("sleep 2");
-    target.disconnect(guest);
-    target.start_again();
-    guest.plug_anew(&target.socket());
-    guest.wait_for("[ -e /dev/ng*n1 ]");
+    replace_server(guest, target);
     for key in &keys {
         assert_eq!(kv::retrieve(guest, key, "/tmp/out", 20_001), Ok(20_001));
         guest.succeed("cmp /tmp/in /tmp/out");
@@ -72,17 +67,22 @@ fn keep_a_value(guest: &mut Guest) {
     assert_eq!(kv::store(guest, "kept", "/tmp/in", 20_001), Ok(0));
 }
 
-/// QEMU does not connect a second time, so the guest gives the device up. QEMU 11.1 aborts if the
-/// guest uses the device before QEMU has noticed that the server is gone.
-fn killed_server_is_plugged_in_again(guest: &mut Guest, target: &mut Target) {
-    target.connect(guest, "");
-    keep_a_value(guest);
+/// Kills the server, and plugs the device of another one in. QEMU does not connect a second time,
+/// so the guest gives the device up. QEMU 11.1 aborts if the guest uses the device before QEMU has
+/// noticed that the server is gone.
+fn replace_server(guest: &mut Guest, target: &mut Target) {
     target.kill();
     guest.succeed("sleep 2");
     target.disconnect(guest);
     target.start_again();
     guest.plug_anew(&target.socket());
     guest.wait_for("[ -e /dev/ng*n1 ]");
+}
+
+fn killed_server_is_plugged_in_again(guest: &mut Guest, target: &mut Target) {
+    target.connect(guest, "");
+    keep_a_value(guest);
+    replace_server(guest, target);
     // What it had in memory went with the process.
     assert_eq!(kv::exist(guest, "kept"), Err(KEY_DOES_NOT_EXIST));
     keep_a_value(guest);
