@@ -36,6 +36,8 @@ pub(crate) struct Pair {
     many: Side,
     /// The file of the drive of several reactors, if it is on a disk.
     file: Option<File>,
+    /// Whether several reactors must give open connections to each other.
+    moves: bool,
     /// One for each client.
     comparers: Vec<Comparer>,
     name: String,
@@ -68,6 +70,8 @@ impl Pair {
             one: Side::of(one),
             many,
             file: files.map(|(_, many)| many),
+            // The policy `auto` first diverts commands, which may be enough.
+            moves: balance.is_some_and(|balance| balance.policy == Policy::Connections),
             comparers: (0..CLIENTS).map(|_| Comparer::default()).collect(),
             name: format!("seed {seed}, {server}"),
             last: VecDeque::new(),
@@ -140,6 +144,11 @@ impl Pair {
                 self.compare(client, request, one, many);
             }
         }
+    }
+
+    /// Returns true while no connection has moved, if one must.
+    pub(crate) fn awaits_move(&self) -> bool {
+        self.moves && self.many.moved() == 0
     }
 
     /// Compares what both drives hold, and both servers' counters. Then a new server of one reactor
@@ -227,10 +236,13 @@ impl Pair {
     }
 }
 
-/// Returns a balancer that diverts commands at the least difference.
+/// Returns a balancer that acts at the least difference. Of the first two seeds, which each sweep
+/// runs, one diverts commands and the other one moves connections.
 fn eager(seed: u64) -> BalanceConfig {
-    let policies = [Policy::ProportionalShare, Policy::Auto, Policy::RoundRobin];
-    let policy = policies[usize::try_from(seed / 4 % 3).expect("below 3")];
+    let policies =
+        [Policy::ProportionalShare, Policy::Connections, Policy::Auto, Policy::RoundRobin];
+    let number = seed / 4 * 2 + seed % 2;
+    let policy = policies[usize::try_from(number % 4).expect("below 4")];
     let window = Nanos::from_millis(1);
     let settings =
         Settings { overload: 0.0, spread: 0.0, movable: 1.0, window, ..Settings::default() };
