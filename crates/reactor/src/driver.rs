@@ -72,9 +72,6 @@ struct Hot {
 /// nothing take more than that.
 const HOT_MAX: usize = 4;
 
-/// A socket in which so many tries in a row found nothing is watched by the ring.
-const MISSES_MAX: u32 = 256;
-
 /// The token of the event by which other threads wake the reactor.
 const EVENT: u64 = TOKENS - 1;
 
@@ -130,12 +127,12 @@ pub(crate) fn reads() -> u64 {
     READS.get()
 }
 
-/// Waits until a read from `fd` may succeed, after `misses` failed tries in a row. The caller keeps
-/// `fd` open.
+/// Waits until a read from `fd` may succeed: to try it soon (`is_hot`), or until the ring says so.
+/// The caller keeps `fd` open.
 #[inline]
-pub(crate) async fn wait_to_read(fd: BorrowedFd<'_>, misses: u32) {
+pub(crate) async fn wait_to_read(fd: BorrowedFd<'_>, is_hot: bool) {
     let task = clock::current();
-    with(|driver| driver.wait_to_read(fd.as_raw_fd(), misses, task));
+    with(|driver| driver.wait_to_read(fd.as_raw_fd(), is_hot, task));
     clock::park(Rank::Free, Stage::Queue).await;
 }
 
@@ -257,8 +254,8 @@ impl Driver {
     }
 
     #[inline]
-    fn wait_to_read(&mut self, fd: RawFd, misses: u32, task: TaskId) {
-        if self.hot.len() < HOT_MAX && misses < MISSES_MAX {
+    fn wait_to_read(&mut self, fd: RawFd, is_hot: bool, task: TaskId) {
+        if is_hot && self.hot.len() < HOT_MAX {
             self.hot.push(Hot { task, fd });
         } else {
             self.watch(fd, PollFlags::IN, task);

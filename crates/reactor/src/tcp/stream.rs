@@ -21,6 +21,9 @@ pub struct TcpStream {
 /// Parts that the kernel takes in one call.
 const PARTS_MAX: usize = 1_024;
 
+/// After so many tries in a row that found nothing, the ring watches the socket.
+const MISSES_MAX: u32 = 256;
+
 impl TcpStream {
     /// Wraps a connected socket, and sets it to non-blocking and `TCP_NODELAY`.
     pub fn new(fd: OwnedFd) -> io::Result<Self> {
@@ -94,7 +97,7 @@ impl Stream for TcpStream {
         if !self.is_shut.get() {
             let misses = self.misses.get();
             self.misses.set(misses.saturating_add(1));
-            driver::wait_to_read(self.fd.as_fd(), misses).await;
+            driver::wait_to_read(self.fd.as_fd(), misses < MISSES_MAX).await;
         }
     }
 

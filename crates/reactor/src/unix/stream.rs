@@ -25,6 +25,11 @@ pub struct UnixStream {
 /// Bytes of control messages with the descriptors that a receiver keeps.
 const CONTROL_BYTES: usize = rustix::cmsg_space!(ScmRights(PassedFds::MAX));
 
+/// After so many tries in a row that found nothing, the ring watches the socket. The tries take
+/// about as long as a peer that waits for each answer takes to send again. A virtual machine in the
+/// middle of I/O sends one message for hundreds of commands.
+const MISSES_MAX: u32 = 64;
+
 impl UnixStream {
     /// Wraps a connected stream socket, and sets it to non-blocking.
     pub fn new(fd: OwnedFd) -> io::Result<Self> {
@@ -54,7 +59,7 @@ impl UnixStream {
             }
             let misses = self.misses.get();
             self.misses.set(misses.saturating_add(1));
-            driver::wait_to_read(self.fd.as_fd(), misses).await;
+            driver::wait_to_read(self.fd.as_fd(), misses < MISSES_MAX).await;
         }
     }
 
