@@ -42,9 +42,11 @@ struct Scattered {
     ends: SmallVec<[u32; 4]>,
     /// Whether the first segment is headers.
     has_front: bool,
-    /// CRC-32C of the data, if it was computed before.
-    crc: Option<u32>,
+    /// CRC-32C of each segment, if they were computed before.
+    crcs: Crcs,
 }
+
+type Crcs = SmallVec<[u32; 4]>;
 
 /// The spare bytes of a [`Scattered`] page.
 #[derive(Clone)]
@@ -137,7 +139,7 @@ impl Page {
         if data.iter().all(|segment| segment.bytes().is_none()) {
             return Self(Repr::OnePiece(packed::pack(spare, None, &data)));
         }
-        Self::scattered(Spare::of(spare), data, false, None)
+        Self::scattered(Spare::of(spare), data, false, Crcs::new())
     }
 
     /// As [`Self::new`], of data whose CRC-32C is `crc`: a medium that writes it need not compute
@@ -153,18 +155,34 @@ impl Page {
             "{crc:08x} is the CRC of the data"
         );
         let Some(mut page) = emptied else {
-            return Self::lone(Spare::here(spare), data, Some(crc));
+            return Self::lone(Spare::here(spare), data, smallvec![crc]);
         };
         let own = page.own().expect("nothing else has a page that is empty");
         own.ends.push(data.len());
         own.data.push(data);
-        (own.spare, own.crc) = (Spare::here(spare), Some(crc));
+        (own.spare, own.crcs[0]) = (Spare::here(spare), crc);
         page
+    }
+
+    /// Adds the CRC-32C of each segment, which [`Self::crc_at`] then returns. A build with debug
+    /// assertions computes them again, and panics if they differ.
+    #[must_use]
+    pub fn with_crcs(mut self, crcs: &[u32]) -> Self {
+        if let Some(page) = self.own() {
+            assert_eq!(page.data.len(), crcs.len(), "each segment has a CRC");
+            assert!(
+                !cfg!(debug_assertions)
+                    || page.data.iter().zip(crcs).all(|(segment, crc)| segment.crc32c() == *crc),
+                "{crcs:08x?} are the CRCs of the segments"
+            );
+            page.crcs = crcs.into();
+        }
+        self
     }
 
     /// Returns the memory of a page of [`Self::with_crc`] without its data, if nothing else has it.
     pub fn emptied(mut self) -> Option<Self> {
-        let own = self.own().filter(|own| own.crc.is_some())?;
+        let own = self.own().filter(|own| own.crcs.len() == 1)?;
         own.ends.clear();
         own.data.clear();
         Some(self)
@@ -180,14 +198,14 @@ impl Page {
 
     /// A page of one segment, which has bytes.
     #[inline]
-    fn lone(spare: Spare, data: Buf, crc: Option<u32>) -> Self {
+    fn lone(spare: Spare, data: Buf, crcs: Crcs) -> Self {
         Self(Repr::Scattered(Arc::new(Scattered {
             start: [],
             spare,
             ends: smallvec![data.len()],
             data: smallvec![data],
             has_front: false,
-            crc,
+            crcs,
         })))
     }
 
@@ -197,13 +215,13 @@ impl Page {
             && one.bytes().is_some()
         {
             let one = data.pop().expect("it is there");
-            return Self::lone(Spare::Elsewhere(spare), one, None);
+            return Self::lone(Spare::Elsewhere(spare), one, Crcs::new());
         }
         if data.iter().all(|segment| segment.bytes().is_none()) {
             let spare = spare.bytes().unwrap_or_default();
             return Self(Repr::OnePiece(packed::pack(spare, None, &data)));
         }
-        Self::scattered(Spare::Elsewhere(spare), data, false, None)
+        Self::scattered(Spare::Elsewhere(spare), data, false, Crcs::new())
     }
 
     /// The same with a segment of real bytes before the data.
@@ -213,17 +231,17 @@ impl Page {
             return Self(Repr::OnePiece(packed::pack(spare, Some(front), &data)));
         }
         let data = std::iter::once(Buf::copy_from(front)).chain(data).collect();
-        Self::scattered(Spare::of(spare), data, true, None)
+        Self::scattered(Spare::of(spare), data, true, Crcs::new())
     }
 
-    fn scattered(spare: Spare, mut data: Segments, has_front: bool, crc: Option<u32>) -> Self {
+    fn scattered(spare: Spare, mut data: Segments, has_front: bool, crcs: Crcs) -> Self {
         data.shrink_to_fit();
         let (mut ends, mut end) = (SmallVec::with_capacity(data.len()), 0);
         for segment in &data {
             end += segment.len();
             ends.push(end);
         }
-        Self(Repr::Scattered(Arc::new(Scattered { start: [], spare, data, ends, has_front, crc })))
+        Self(Repr::Scattered(Arc::new(Scattered { start: [], spare, data, ends, has_front, crcs })))
     }
 
     /// The same page, in little memory and few places: short values in one piece; or else those
@@ -244,7 +262,7 @@ impl Page {
             _ => part.clone(),
         };
         let data = page.data.iter().map(own).collect();
-        Self::scattered(page.spare.clone(), data, page.has_front, page.crc)
+        Self::scattered(page.spare.clone(), data, page.has_front, page.crcs.clone())
     }
 
     #[inline]
@@ -293,13 +311,23 @@ impl Page {
         }
     }
 
-    /// CRC-32C of the data, if [`Self::with_crc`] was told.
+    /// CRC-32C of the data, if it is one segment and [`Self::with_crc`] was told.
     #[inline]
     pub fn crc(&self) -> Option<u32> {
         match &self.0 {
-            Repr::Scattered(page) => page.crc,
-            Repr::OnePiece(_) => None,
+            Repr::Scattered(page) if page.data.len() == 1 => page.crcs.first().copied(),
+            _ => None,
         }
+    }
+
+    /// CRC-32C of the `len` data bytes from `start`, if they are exactly one segment and the page
+    /// was given its CRC by [`Self::with_crcs`] or [`Self::with_crc`].
+    #[inline]
+    pub fn crc_at(&self, start: u32, len: u32) -> Option<u32> {
+        let Repr::Scattered(page) = &self.0 else { return None };
+        let number = page.ends.partition_point(|end| *end <= start);
+        let end = page.ends.get(number).copied().filter(|end| end.checked_sub(len) == Some(start));
+        end.and_then(|_| page.crcs.get(number).copied().filter(|_| page.data[number].len() == len))
     }
 
     /// From byte `start` on, the spare bytes and after them `front_len` bytes of the front: what a
@@ -331,8 +359,11 @@ impl Page {
             Repr::OnePiece(bytes) => packed::prefetch(bytes),
             Repr::Scattered(page) => {
                 const LINE_WORDS: usize = 64 / size_of::<u64>();
+                /// The reference counts, which lie before the page.
+                const COUNTS_WORDS: usize = 2 * size_of::<usize>() / size_of::<u64>();
                 // The array by reference: by value it would be a copy, which lies elsewhere.
                 let start: &[u64] = &page.start;
+                prefetch_index(start, 0_usize.wrapping_sub(COUNTS_WORDS));
                 for line in 0..size_of::<Scattered>().div_ceil(64) {
                     prefetch_index(start, line * LINE_WORDS);
                 }
@@ -347,6 +378,18 @@ impl Page {
         // Each line of the cache begins within two segments of the line before.
         for segment in (0..=last).step_by(2) {
             prefetch_index(&page.data[..], segment);
+        }
+    }
+
+    /// The same of the spare bytes and of segment `number`, where they lie elsewhere.
+    #[inline]
+    pub fn prefetch_content(&self, number: usize) {
+        let Repr::Scattered(page) = &self.0 else { return };
+        if let Spare::Elsewhere(spare) = &page.spare {
+            spare.prefetch();
+        }
+        if let Some(segment) = page.data.get(number) {
+            segment.prefetch();
         }
     }
 
@@ -415,7 +458,7 @@ impl Page {
             && (page.ends[number] - segment.len(), segment.len()) == (start, len)
         {
             *segment = Buf::phantom(len, 0);
-            page.crc = None;
+            page.crcs.clear();
         }
     }
 
@@ -494,6 +537,29 @@ mod tests {
         assert!(page().segments_at(6, 2).is_none());
         assert_eq!(page().data_at(7, 0).unwrap().checksum(), 0, "nothing of any segment");
         assert!(bytes(5, 3).is_none(), "past the end");
+    }
+
+    #[test]
+    fn a_page_knows_the_crcs_of_whole_segments_until_they_change() {
+        let segments = page().segments();
+        let crcs: Vec<u32> = segments.iter().map(Buf::crc32c).collect();
+        let page = page().with_crcs(&crcs);
+        assert_eq!([page.crc_at(0, 3), page.crc_at(3, 4)], [Some(crcs[0]), Some(crcs[1])]);
+        for (start, len) in [(0, 4), (0, 2), (1, 2), (3, 3), (2, 5), (7, 4), (4, u32::MAX)] {
+            assert_eq!(page.crc_at(start, len), None, "{len} from {start}");
+        }
+        assert_eq!(page.crc(), None, "of all segments together");
+        assert_eq!([0, 1].map(|bit| page.with_flipped_bit(bit).crc_at(0, 3)), [None; 2]);
+        let mut page = page;
+        page.release(3, 4);
+        assert_eq!(page.crc_at(0, 3), None);
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "are the CRCs of the segments")]
+    fn a_page_refuses_other_crcs() {
+        let _ = page().with_crcs(&[1, 2]);
     }
 
     #[test]
