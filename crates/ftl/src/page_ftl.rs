@@ -9,6 +9,7 @@ mod debt;
 mod gates;
 mod landing;
 mod layout;
+mod lookahead;
 mod map;
 mod open_page;
 mod pieces;
@@ -263,7 +264,11 @@ impl Blocks for PageFtl {
     }
 
     fn expect(&self, first: u64) {
-        self.state().map.prefetch(number(first));
+        let mut state = self.state();
+        state.map.prefetch(number(first));
+        if self.nand.senses_at_once() {
+            state.lookahead.announce(number(first));
+        }
     }
 
     fn read(

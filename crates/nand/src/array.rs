@@ -25,6 +25,7 @@ pub struct Nand {
     steps: Steps,
     pub(crate) tally: Tally,
     may_fail: bool,
+    senses_at_once: bool,
     /// True when faults may happen or the mains have failed. Every step checks it first.
     is_troubled: AtomicBool,
     pub(crate) faults: Faults,
@@ -69,6 +70,7 @@ impl Nand {
         let pace = Pace::new(geometry, &timing);
         Self {
             may_fail: !faults.rules.is_empty() || cells.has_broken_blocks(),
+            senses_at_once: pace.senses_at_once(),
             cells,
             timing,
             pace,
@@ -83,6 +85,13 @@ impl Nand {
     /// Returns the cells, which a power cut leaves.
     pub const fn cells(&self) -> &Arc<Cells> {
         &self.cells
+    }
+
+    /// True when no sense takes time. Then memory that a read touches is best prefetched before
+    /// the read begins: see [`Cells::prefetch_all`].
+    #[inline]
+    pub const fn senses_at_once(&self) -> bool {
+        self.senses_at_once
     }
 
     /// Returns the array's counters.
@@ -125,12 +134,14 @@ impl Nand {
         class: Class,
     ) -> Result<Page, ReadError> {
         self.assert_holds(ppa);
-        self.cells.prefetch(ppa);
         let look = || self.cells.page(ppa);
         let wanted = |page: &Option<Page>| {
             page.as_ref().map_or(0, |page| self.whole_transfers(select(page)))
         };
         let (time, retries) = self.read_time(ppa);
+        if !self.senses_at_once {
+            self.cells.prefetch(ppa);
+        }
         let (page, bytes) = self.sense(ppa, time, class, look, wanted).await;
         self.tally.read(bytes);
         self.tally.retries(retries);

@@ -46,6 +46,11 @@ impl Pace {
         self.of(ppa, self.levels[ppa.page as usize].read)
     }
 
+    /// True when no sense takes time.
+    pub(crate) fn senses_at_once(&self) -> bool {
+        self.levels.iter().all(|level| level.read == Nanos::ZERO)
+    }
+
     /// Returns how long a program of `ppa` takes.
     #[inline]
     pub(crate) fn program(&self, ppa: Ppa) -> Nanos {

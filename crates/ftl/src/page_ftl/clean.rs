@@ -11,14 +11,13 @@
 use crate::page_ftl::block::{Block, Phase};
 use crate::page_ftl::layout::NONE;
 use crate::page_ftl::open_page::OpenPage;
-use crate::page_ftl::spare::{Spare, lost_sum};
+use crate::page_ftl::spare::Spare;
 use crate::page_ftl::state::State;
 use crate::page_ftl::unit::HOST;
 use crate::page_ftl::{Frontier, GcBlocking, PageFtl, RESERVED_BLOCKS};
-use base::Buf;
 use base::limits::BLOCK_BYTES;
 use clock::{Class, Rank, Stage};
-use media::{Candidate, Page, Segments};
+use media::{Candidate, Page};
 use nand::CopyError;
 use smallvec::SmallVec;
 
@@ -274,19 +273,11 @@ impl PageFtl {
                 continue;
             }
             let within = slot % self.layout.slots;
-            // A block keeps its checksum, right or wrong.
-            let copy = content.zip(spare.as_ref()).and_then(|(page, spare)| {
-                let data = page.segments_at(within * BLOCK_BYTES, BLOCK_BYTES)?;
-                Some((data, *spare.sums.get(within as usize)?))
-            });
-            let (data, sum) = copy.unwrap_or_else(|| {
-                let nothing = Segments::from_iter([Buf::phantom(BLOCK_BYTES, 0)]);
-                let sum = lost_sum(&nothing);
-                (nothing, sum)
-            });
             let Some(open) = self.open_page(state, unit, frontier) else { return false };
-            open.data.extend(data);
-            open.sums.push(sum);
+            let known = content.zip(spare.as_ref());
+            if !known.is_some_and(|(page, spare)| open.copy(page, spare, within)) {
+                open.lose();
+            }
             let of = &mut state.units[unit as usize];
             of.claimed = of.claimed.saturating_sub(1);
             state.counts.moved_blocks += 1;

@@ -1,8 +1,11 @@
 use crate::block_sum::block_sum;
 use crate::page_ftl::debt::Debt;
 use crate::page_ftl::landing::Landing;
+use crate::page_ftl::pieces::Pieces;
+use crate::page_ftl::spare::{Spare, lost_sum};
+use base::Buf;
 use base::limits::BLOCK_BYTES;
-use media::{Segments, cut};
+use media::{Page, Segments, cut};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -19,6 +22,8 @@ pub(crate) struct OpenPage {
     pub(crate) data: Segments,
     /// The checksum of each slot taken.
     pub(crate) sums: SmallVec<[u32; 8]>,
+    /// False if the checksum of a slot may be wrong: of damaged or lost data.
+    pub(crate) are_right: bool,
     /// Failed pages whose data is partly in this one.
     pub(crate) debts: Vec<Arc<Debt>>,
     /// Present when writes wait for it.
@@ -36,10 +41,39 @@ impl OpenPage {
             ticket: 0,
             data: Segments::new(),
             sums: SmallVec::new(),
+            are_right: true,
             debts: Vec::new(),
             landing: None,
             closes: false,
         }
+    }
+
+    /// Adds the data of a slot, which a host wrote.
+    #[inline]
+    pub(crate) fn write(&mut self, pieces: &mut Pieces) {
+        let before = self.data.len();
+        pieces.next_to(&mut self.data);
+        self.sums.push(block_sum(&self.data[before..]));
+    }
+
+    /// Adds a copy of slot `within` of a page that has this spare content. It keeps its checksum,
+    /// right or wrong. Returns whether the page has such a slot.
+    pub(crate) fn copy(&mut self, page: &Page, spare: &Spare, within: u32) -> bool {
+        let start = within * BLOCK_BYTES;
+        let data = page.segments_at(start, BLOCK_BYTES);
+        let Some((data, sum)) = data.zip(spare.sums.get(within as usize)) else { return false };
+        self.data.extend(data);
+        self.sums.push(*sum);
+        self.are_right &= page.crc_at(start, BLOCK_BYTES) == Some(*sum);
+        true
+    }
+
+    /// Adds a lost slot: one whose checksum is wrong.
+    pub(crate) fn lose(&mut self) {
+        let nothing = [Buf::phantom(BLOCK_BYTES, 0)];
+        self.sums.push(lost_sum(&nothing));
+        self.data.extend(nothing);
+        self.are_right = false;
     }
 
     /// Returns the content of `count` slots from `first`, or the index of the first lost one.

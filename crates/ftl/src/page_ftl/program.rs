@@ -63,9 +63,14 @@ impl PageFtl {
     pub(crate) fn close_page(&self, state: &mut State, unit: u32, frontier: usize) {
         let open = state.units[unit as usize].frontiers[frontier].open.take();
         let open = open.expect("only an open page is closed");
-        let OpenPage { page, host_slots, ticket, data, landing, sums, debts, .. } = open;
-        let spare = self.seal(state, unit, frontier, page, sums);
-        let content = Page::new(&spare.encode(self.names), data);
+        let OpenPage { page, host_slots, ticket, data, landing, sums, are_right, debts, .. } = open;
+        let spare = self.seal(state, unit, frontier, page, sums.clone());
+        let has_crcs = are_right && data.len() == sums.len();
+        let mut content = Page::new(&spare.encode(self.names), data);
+        if has_crcs {
+            // A checksum of one segment is its CRC.
+            content = content.with_crcs(&sums);
+        }
         let of = &mut state.units[unit as usize];
         let at = &mut of.frontiers[frontier];
         if at.unlanded.is_empty() {

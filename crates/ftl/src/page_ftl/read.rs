@@ -7,6 +7,7 @@ use crate::page_ftl::{GcBlocking, PageFtl};
 use base::limits::BLOCK_BYTES;
 use clock::{Class, join_all};
 use media::{Error, Page, Segments};
+use nand::Ppa;
 use smallvec::SmallVec;
 
 /// Neighbouring logical blocks that one read covers.
@@ -92,6 +93,9 @@ impl PageFtl {
             }
             let (run, slot) = {
                 let mut state = self.state();
+                if let Some(announced) = state.lookahead.take() {
+                    self.prefetch_reads(&state, &announced);
+                }
                 let run = self.run(&state, at, end - at);
                 match run.place {
                     Place::Nowhere => {
@@ -155,6 +159,17 @@ impl PageFtl {
             data.extend(content);
         }
         Ok(())
+    }
+
+    /// Prefetches the memory that reads of these blocks will touch: a miss of the cache of one
+    /// overlaps with those of the others.
+    fn prefetch_reads(&self, state: &State, blocks: &[u32]) {
+        let slots = blocks.iter().map(|block| state.map.get(*block));
+        let reads = slots.filter(|slot| *slot != NONE).map(|slot| {
+            (self.layout.ppa(self.layout.page_of_slot(slot)), slot % self.layout.slots)
+        });
+        let reads: SmallVec<[(Ppa, u32); 32]> = reads.collect();
+        self.nand.cells().prefetch_all(&reads);
     }
 
     /// Returns the longest run of at most `count` blocks from `first` that one read covers.

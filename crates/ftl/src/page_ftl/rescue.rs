@@ -10,7 +10,6 @@ use crate::page_ftl::state::State;
 use crate::page_ftl::unit::HOST;
 use crate::page_ftl::{GcBlocking, PageFtl};
 use base::Nanos;
-use base::limits::BLOCK_BYTES;
 use media::Page;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -98,7 +97,7 @@ impl PageFtl {
     ) -> Option<()> {
         let home = self.layout.unit_of(self.layout.block_of_page(page));
         let spare = Spare::decode(content.spare(), self.layout.slots);
-        let sums = spare.expect("it was made so").sums;
+        let spare = spare.expect("it was made so");
         let mut is_moved = Some(());
         for (slot, number) in self.live_slots(state, page) {
             let Some((unit, frontier)) = self.rescue_place(state, home) else {
@@ -106,10 +105,9 @@ impl PageFtl {
                 break;
             };
             let within = slot % self.layout.slots;
-            let data = content.segments_at(within * BLOCK_BYTES, BLOCK_BYTES);
             let open = self.open_page(state, unit, frontier).expect("the place has a page");
-            open.data.extend(data.expect("a page holds the data that was put into it"));
-            open.sums.push(sums[within as usize]);
+            let is_copied = open.copy(content, &spare, within);
+            assert!(is_copied, "a page holds the data that was put into it");
             if !open.debts.iter().any(|of| Arc::ptr_eq(of, debt)) {
                 debt.add_page();
                 open.debts.push(debt.clone());

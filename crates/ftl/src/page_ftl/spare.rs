@@ -121,10 +121,13 @@ pub(crate) fn verified(page: &Page, first: u32, count: u32, slots: u32) -> Resul
     let (of_slots, _) = rest[8..].as_chunks::<8>();
     for at in 0..count {
         let [.., s0, s1, s2, s3] = of_slots[(first + at) as usize];
-        let sum = match count {
+        let computed = || match count {
             1 => block_sum(&data),
             _ => block_sum(&cut(&data, at * BLOCK_BYTES, BLOCK_BYTES).unwrap_or_default()),
         };
+        // A fault replaces the page by one without.
+        let known = page.crc_at((first + at) * BLOCK_BYTES, BLOCK_BYTES);
+        let sum = known.unwrap_or_else(computed);
         if sum != u32::from_le_bytes([s0, s1, s2, s3]) {
             return Err(first + at);
         }
@@ -193,5 +196,19 @@ mod tests {
         assert_eq!(verified(&page, 0, 2, 2).err(), Some(1));
         assert_eq!(verified(&page.with_flipped_bit(0), 0, 1, 2).err(), Some(0));
         assert_eq!(verified(&page.with_flipped_bit(2), 0, 1, 2).err(), Some(0), "the spare bytes");
+    }
+
+    #[test]
+    fn damage_is_found_in_a_page_whose_crcs_are_known() {
+        let data = [1, 2].map(|byte| Buf::copy_from(&[byte; BLOCK_BYTES as usize]));
+        let sums = [0, 1].map(|slot| block_sum(&data[slot..=slot]));
+        let spare = Spare { sums: SmallVec::from_slice(&sums), ..spare() };
+        let page = Page::new(&spare.encode(1), data).with_crcs(&sums);
+        assert_eq!(verified(&page, 0, 2, 2).map(|data| data.len()), Ok(2));
+        let damaged = |which| verified(&page.with_flipped_bit(which), 0, 2, 2).err();
+        assert_eq!([0, 1, 2].map(damaged), [Some(0), Some(1), Some(0)]);
+        let other = Spare { sums: smallvec![sums[0], !sums[1]], ..spare };
+        let page = Page::new(&other.encode(1), page.segments()).with_crcs(&sums);
+        assert_eq!(verified(&page, 1, 1, 2).err(), Some(1), "the spare bytes have another");
     }
 }

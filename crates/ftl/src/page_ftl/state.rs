@@ -2,6 +2,7 @@ use crate::page_ftl::block::{Block, Phase};
 use crate::page_ftl::credit::Credit;
 use crate::page_ftl::debt::Debt;
 use crate::page_ftl::layout::Layout;
+use crate::page_ftl::lookahead::Lookahead;
 use crate::page_ftl::map::Map;
 use crate::page_ftl::tickets::Tickets;
 use crate::page_ftl::unit::Unit;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) map: Map,
+    pub(crate) lookahead: Lookahead,
     pub(crate) blocks: Vec<Block>,
     pub(crate) units: Vec<Unit>,
     /// The unit that hosts write to.
@@ -80,6 +82,7 @@ impl State {
         let slots = free as u64 * u64::from(layout.block_slots());
         Self {
             map: Map::new(config.blocks),
+            lookahead: Lookahead::default(),
             blocks,
             units,
             host: layout.units - 1,

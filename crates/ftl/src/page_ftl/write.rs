@@ -1,6 +1,5 @@
 //! From a host's data to the open page.
 
-use crate::block_sum::block_sum;
 use crate::page_ftl::landing::{Landing, landed};
 use crate::page_ftl::layout::NONE;
 use crate::page_ftl::open_page::OpenPage;
@@ -91,9 +90,7 @@ impl PageFtl {
                 write.pages.push(landing.clone());
             }
         }
-        let before = open.data.len();
-        write.pieces.next_to(&mut open.data);
-        open.sums.push(block_sum(&open.data[before..]));
+        open.write(&mut write.pieces);
         self.place(state, unit, HOST, write.next);
         write.next += 1;
     }

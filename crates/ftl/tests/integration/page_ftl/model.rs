@@ -1,8 +1,8 @@
 //! Random operations of several clients against a plain array, and against blocks in memory.
 
 use crate::page_ftl::content::Content;
-use crate::page_ftl::rig::{BLOCKINGS, FRONTIERS, GEOMETRY, Setup, VICTIMS, cells, config};
-use base::Rng;
+use crate::page_ftl::rig::{BLOCKINGS, FRONTIERS, GEOMETRY, READ, Setup, VICTIMS, cells, config};
+use base::{Nanos, Rng};
 use clock::{Class, join_all};
 use ftl::{PageFtl, PageFtlCounts, WriteAck};
 use media::{Blocks, MemoryBlocks};
@@ -79,6 +79,13 @@ impl Client {
     }
 
     async fn read(&mut self, all: &[Arc<dyn Blocks>]) {
+        // Announced blocks may be written, trimmed or moved before they are read, or never be read.
+        for _ in 0..self.rng.below(5) {
+            let announced = self.first + self.range(1).0 as u64;
+            for blocks in all {
+                blocks.expect(announced);
+            }
+        }
         let (start, end) = self.range(30);
         let count = u32::try_from(end - start).expect("few blocks");
         for blocks in all {
@@ -173,6 +180,8 @@ fn every_setup_behaves_as_an_array_also_after_starts() {
             ..setup.config
         };
         setup.shuffle = (seed % 5 == 0).then_some(seed.into());
+        // Some of the arrays read at once, with prefetching.
+        setup.read = if seed % 3 == 0 { Nanos::ZERO } else { READ };
         sum = sum + check(&setup, &cells, count);
     }
     println!("{sum:?}");

@@ -63,13 +63,15 @@ pub(crate) fn config(cells: &Cells) -> Setup {
         gate: Arc::new(Gate::new()),
         seed: 1,
     };
-    Setup { config, shuffle: None, faults: FaultPlan::default() }
+    Setup { config, read: READ, shuffle: None, faults: FaultPlan::default() }
 }
 
 /// The parameters of a run; each run makes its own group.
 #[derive(Clone)]
 pub(crate) struct Setup {
     pub(crate) config: PageFtlConfig,
+    /// How long a sense takes.
+    pub(crate) read: Nanos,
     pub(crate) shuffle: Option<u64>,
     pub(crate) faults: FaultPlan,
 }
@@ -81,7 +83,7 @@ impl Setup {
         let timing = Timing::uniform(
             Model::Staged,
             Registers::Double,
-            READ,
+            self.read,
             PROGRAM,
             ERASE,
             CHANNEL_BYTES_PER_SECOND,
