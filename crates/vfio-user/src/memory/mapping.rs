@@ -1,9 +1,9 @@
 //! Memory that another process changes at the same time, and the only unsafe code.
 //!
-//! Bytes are copied by volatile accesses through raw pointers, and words are atomic. No reference
-//! to the bytes exists, so the compiler assumes nothing about their values.
+//! Bytes are copied by assembly or volatile accesses through raw pointers, and words are atomic. No
+//! reference to the bytes exists, so the compiler assumes nothing about their values.
 #![expect(unsafe_code, reason = "mapped memory is reached through raw pointers only")]
-#![expect(clippy::cast_ptr_alignment, reason = "`align_offset` and an assertion see to it")]
+#![expect(clippy::cast_ptr_alignment, reason = "an assertion sees to it")]
 
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -21,9 +21,6 @@ pub(crate) struct Mapping {
     is_readable: bool,
     is_writable: bool,
 }
-
-/// Bytes of an access of [`Mapping::read`] and [`Mapping::write`] where they are aligned.
-const WORD: usize = size_of::<u64>();
 
 impl Mapping {
     /// Maps `len` bytes from `offset` of a file on, both multiples of the page size.
@@ -66,47 +63,17 @@ impl Mapping {
     pub(super) fn read(&self, offset: u64, into: &mut [u8]) {
         assert!(self.is_readable, "a region is readable, which it checks");
         let from = self.place(offset, into.len());
-        let (head, rest) = into.split_at_mut(from.align_offset(WORD).min(into.len()));
-        let (words, tail) = rest.as_chunks_mut::<WORD>();
-        let tail_at = head.len() + WORD * words.len();
-        for (index, byte) in head.iter_mut().enumerate() {
-            // SAFETY: `index` is below the number of bytes that `place` has checked.
-            *byte = unsafe { from.add(index).read_volatile() };
-        }
-        for (index, word) in words.iter_mut().enumerate() {
-            // SAFETY: The word ends at most where the checked bytes end. It is aligned because
-            // `head` ends at a multiple of a word.
-            let value =
-                unsafe { from.add(head.len() + WORD * index).cast::<u64>().read_volatile() };
-            *word = value.to_ne_bytes();
-        }
-        for (index, byte) in tail.iter_mut().enumerate() {
-            // SAFETY: As for the head.
-            *byte = unsafe { from.add(tail_at + index).read_volatile() };
-        }
+        // SAFETY: `place` has checked that the bytes are mapped. They are outside of `into`: no
+        // reference to mapped bytes exists.
+        unsafe { copy(from, into.as_mut_ptr(), into.len()) };
     }
 
     #[inline]
     pub(super) fn write(&self, offset: u64, bytes: &[u8]) {
         assert!(self.is_writable, "a region is writable, which it checks");
         let to = self.place(offset, bytes.len());
-        let (head, rest) = bytes.split_at(to.align_offset(WORD).min(bytes.len()));
-        let (words, tail) = rest.as_chunks::<WORD>();
-        let tail_at = head.len() + WORD * words.len();
-        for (index, byte) in head.iter().enumerate() {
-            // SAFETY: `index` is below the number of bytes that `place` has checked.
-            unsafe { to.add(index).write_volatile(*byte) };
-        }
-        for (index, word) in words.iter().enumerate() {
-            let value = u64::from_ne_bytes(*word);
-            // SAFETY: The word ends at most where the checked bytes end. It is aligned because
-            // `head` ends at a multiple of a word.
-            unsafe { to.add(head.len() + WORD * index).cast::<u64>().write_volatile(value) };
-        }
-        for (index, byte) in tail.iter().enumerate() {
-            // SAFETY: As for the head.
-            unsafe { to.add(tail_at + index).write_volatile(*byte) };
-        }
+        // SAFETY: As for `read`.
+        unsafe { copy(bytes.as_ptr(), to, bytes.len()) };
     }
 
     /// Loads a word before later accesses.
@@ -124,6 +91,40 @@ impl Mapping {
         assert!(self.is_writable, "a region is writable, which it checks");
         // SAFETY: As for `load`.
         unsafe { AtomicU32::from_ptr(self.word(offset)) }.store(value, Ordering::Release);
+    }
+}
+
+/// Copies `len` bytes, of which others may change those that are mapped at the same time. One
+/// instruction of the processor: it writes whole lines of the cache, which another core has,
+/// without reading them first.
+///
+/// # Safety
+/// The bytes at `from` can be read, those at `to` be written, and they do not overlap.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: It accesses these bytes and no others. The compiler assumes nothing about what
+    // assembly reads or writes in memory. The direction flag is clear, as `asm!` demands.
+    unsafe {
+        std::arch::asm!(
+            "rep movsb",
+            inout("rcx") len => _,
+            inout("rsi") from => _,
+            inout("rdi") to => _,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+/// Copies `len` bytes, of which others may change those that are mapped at the same time.
+///
+/// # Safety
+/// The bytes at `from` can be read, those at `to` be written, and they do not overlap.
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
+    for index in 0..len {
+        // SAFETY: `index` is below `len`.
+        unsafe { to.add(index).write_volatile(from.add(index).read_volatile()) };
     }
 }
 
