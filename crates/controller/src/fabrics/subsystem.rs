@@ -56,6 +56,7 @@ pub struct SubsystemConfig {
 /// own; all of them share the device and its namespaces.
 pub struct Subsystem {
     nqn: String,
+    incarnation: u64,
     pub(crate) serial: Text<20>,
     pub(crate) firmware: Text<8>,
     flash: Box<dyn Fn() -> FlashFigures + Send + Sync>,
@@ -65,11 +66,24 @@ pub struct Subsystem {
 }
 
 impl Subsystem {
-    /// Creates a subsystem of a device.
+    /// Creates a subsystem of a device that has never lost its content.
     ///
     /// # Panics
     /// If a part of `config` does not fit its field.
     pub fn new(config: SubsystemConfig, device: Arc<Controller>) -> Arc<Self> {
+        Self::of_incarnation(config, device, 0)
+    }
+
+    /// Creates a subsystem of a device that has lost its content `incarnation` times. Each number
+    /// gives its namespaces other identifiers, because hosts take equal identifiers for equal data.
+    ///
+    /// # Panics
+    /// As [`Self::new`].
+    pub fn of_incarnation(
+        config: SubsystemConfig,
+        device: Arc<Controller>,
+        incarnation: u64,
+    ) -> Arc<Self> {
         assert!(
             is_qualified_name(&config.nqn),
             "a subsystem has an NVMe Qualified Name, not {:?}",
@@ -78,6 +92,7 @@ impl Subsystem {
         device.list_short_keys();
         Arc::new(Self {
             nqn: config.nqn,
+            incarnation,
             serial: Text::new(&config.serial),
             firmware: Text::new(&config.firmware),
             flash: config.flash,
@@ -140,8 +155,8 @@ impl Subsystem {
         of_pairs + of_blocks + self.device.inventory.unallocated_bytes()
     }
 
-    /// Returns the UUID of a namespace, constant for the device's name (RFC 9562, version 8: custom
-    /// bits).
+    /// Returns the UUID of a namespace, constant for the device's name and incarnation (RFC 9562,
+    /// version 8: custom bits).
     pub(crate) fn uuid(&self, nsid: u32) -> [u8; 16] {
         let mut uuid = self.number(nsid, [b"high", b"low"]);
         uuid[6] = uuid[6] & 0x0f | 0x80;
@@ -164,6 +179,10 @@ impl Subsystem {
             match self.device.inventory.life(nsid) {
                 0 => {}
                 life => bytes.extend(life.to_le_bytes()),
+            }
+            if self.incarnation > 0 {
+                bytes.extend(b"incarnation");
+                bytes.extend(self.incarnation.to_le_bytes());
             }
             hash64(&bytes).to_be_bytes()
         };

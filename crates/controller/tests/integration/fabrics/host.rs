@@ -190,6 +190,15 @@ impl Flash {
 }
 
 pub(crate) fn subsystem(nqn: &str, device: &Arc<Controller>, flash: &Arc<Flash>) -> Arc<Subsystem> {
+    subsystem_of_incarnation(nqn, (device, 0), flash)
+}
+
+/// The same of a device that has lost its content so often.
+pub(crate) fn subsystem_of_incarnation(
+    nqn: &str,
+    (device, incarnation): (&Arc<Controller>, u64),
+    flash: &Arc<Flash>,
+) -> Arc<Subsystem> {
     let flash = flash.clone();
     let config = SubsystemConfig {
         nqn: nqn.to_owned(),
@@ -197,7 +206,7 @@ pub(crate) fn subsystem(nqn: &str, device: &Arc<Controller>, flash: &Arc<Flash>)
         firmware: "1.2.3".to_owned(),
         flash: Box::new(move || *flash.0.lock().expect("no thread panics")),
     };
-    Subsystem::new(config, device.clone())
+    Subsystem::of_incarnation(config, device.clone(), incarnation)
 }
 
 /// The medium of the pairs.

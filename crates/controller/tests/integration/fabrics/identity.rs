@@ -1,7 +1,8 @@
 //! What a host may note of a namespace (Base 2.1, Namespace Identification Descriptor list).
 
-use crate::fabrics::host::{KV, NQN, World, run, subsystem};
+use crate::fabrics::host::{KV, NQN, World, run, subsystem, subsystem_of_incarnation};
 use spec::{Cns, Command};
+use std::collections::BTreeSet;
 
 /// The UUID of the namespace of pairs of this subsystem.
 async fn uuid(world: &World, nqn: &str) -> Vec<u8> {
@@ -32,4 +33,26 @@ fn a_namespace_has_the_same_uuid_each_time_and_another_in_another_subsystem() {
     assert_eq!(seen[0], seen[1]);
     // RFC 9562: version 8, and the variant of its own.
     assert_eq!((seen[0][6] >> 4, seen[0][8] >> 6), (8, 0b10));
+}
+
+/// The UUID of the namespace of pairs of a subsystem of incarnation 0.
+const FIRST: u128 = 0x056cc6df_cb08_88b4_9901_e9fee588dc4a;
+
+/// Hosts store these, so another version of the program must not change them.
+#[test]
+fn namespace_has_another_uuid_in_each_incarnation_of_its_device() {
+    let mut seen = BTreeSet::new();
+    for incarnation in 0..5 {
+        run(async |world| {
+            let nqn = "nqn.2026-01.org.example:kept";
+            let device = (&world.device, incarnation);
+            world.subsystems.add(subsystem_of_incarnation(nqn, device, &world.flash));
+            let uuid = uuid(&world, nqn).await;
+            assert_eq!((uuid[6] >> 4, uuid[8] >> 6), (8, 0b10));
+            if incarnation == 0 {
+                assert_eq!(u128::from_be_bytes(uuid[..].try_into().unwrap()), FIRST);
+            }
+            assert!(seen.insert(uuid), "incarnation {incarnation}");
+        });
+    }
 }
