@@ -60,7 +60,7 @@ pub use self::balance::{
 };
 pub use self::config::{Config, DeviceConfig, SubsystemConfig, check_balance};
 pub use self::error::ServerError;
-pub use self::identity::{check_nqn, default_nqn, default_serial};
+pub use self::identity::{SerialNumber, check_nqn, default_nqn, default_serial};
 pub use self::inquirer::{Inquirer, NoStatus};
 pub use self::places::ConnectionLimits;
 pub use self::report::{Moved, ReactorReport, RedisReport, ServerReport};
@@ -84,6 +84,7 @@ use self::http::HttpDoor;
 use self::places::ConnectionLimit;
 use self::reactors::{Plan, Ready, RuleWriters, ServerHandles, start};
 use self::resp::RespAddrs;
+use self::served_state::DeviceStart;
 use self::status_service::StatusService;
 use self::tenants::Tenants;
 use controller::Rules;
@@ -97,7 +98,7 @@ use std::time::Instant;
 #[derive(Debug)]
 pub struct Server {
     addresses: Vec<SocketAddr>,
-    began: Vec<(usize, Began)>,
+    starts: Vec<(usize, DeviceStart)>,
     places: ConnectionLimit,
     remotes: Vec<Remote>,
     handles: ServerHandles,
@@ -141,9 +142,9 @@ impl Server {
         };
         let handles = start(plan, &ready)?;
         drop(ready);
-        let (addresses, began) = Default::default();
+        let (addresses, starts) = Default::default();
         let (http, told) = (None, Some(told));
-        let mut server = Self { addresses, began, places, remotes, handles, http, told, tenants };
+        let mut server = Self { addresses, starts, places, remotes, handles, http, told, tenants };
         if !server.wait_until_ready(&is_ready) {
             return Err(server.stop().expect_err("a reactor that is not ready has failed"));
         }
@@ -162,17 +163,27 @@ impl Server {
     /// Returns once every reactor is ready, or false when one fails.
     fn wait_until_ready(&mut self, ready: &mpsc::Receiver<Ready>) -> bool {
         for _ in 0..self.handles.threads.len() {
-            let Ok(Ready::Up { addresses, began }) = ready.recv() else { return false };
+            let Ok(Ready::Up { addresses, starts }) = ready.recv() else { return false };
             self.addresses.extend(addresses);
-            self.began.extend(began);
+            self.starts.extend(starts);
         }
         true
     }
 
     /// Returns how the device at this index started, if it has a state file.
     pub fn began(&self, device: usize) -> Option<Began> {
-        let mut began = self.began.iter();
-        began.find(|(place, _)| *place == device).map(|(_, began)| *began)
+        self.start_of(device).map(|start| start.began)
+    }
+
+    /// Returns how often the device at this index has lost its content: 0 without a state file. It
+    /// is part of the identifiers that hosts see, and of a [`SerialNumber`].
+    pub fn incarnation(&self, device: usize) -> u64 {
+        self.start_of(device).map_or(0, |start| start.incarnation)
+    }
+
+    fn start_of(&self, device: usize) -> Option<DeviceStart> {
+        let mut starts = self.starts.iter();
+        starts.find(|(place, _)| *place == device).map(|(_, start)| *start)
     }
 
     /// Returns the receiver of the server's messages to its operator: a sentence for each damaged

@@ -14,6 +14,12 @@
 //! it was interrupted, the file holds only the magic: it has no state yet. A device that answers
 //! hosts makes its saved state out of date. So its file is marked as in use, and a later run that
 //! finds the mark reports the device as lost.
+//!
+//! ```text
+//! mark: | magic "KVSRUSED" | incarnation, 8 | XXH3 of these 16 bytes, 8 |
+//! ```
+//! The *incarnation* of a device is how often its content was lost. Format 6 has it in a section
+//! behind the first one; a device of incarnation 0 is written in format 5, which has none.
 
 use crate::profile::Profile;
 use base::checksum::hash64;
@@ -26,11 +32,15 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 const MAGIC: [u8; 8] = *b"KVSRSTAT";
-/// The whole content of the file of a device in use.
+/// The beginning of the file of a device in use. Earlier versions wrote nothing more.
 const IN_USE: [u8; 8] = *b"KVSRUSED";
+/// Bytes of the mark, which all lie in one sector of a disk.
+const MARK_BYTES: usize = IN_USE.len() + 16;
 /// Format version: raise it when a section changes its format, and keep reading this one. The test
 /// `black_box/old.rs` has files of it.
 const FORMAT: u32 = 5;
+/// The same with the section "incarnation".
+const FORMAT_WITH_INCARNATION: u32 = 6;
 const NAME_BYTES: usize = 16;
 const HEAD_BYTES: usize = NAME_BYTES + 16;
 
@@ -63,7 +73,10 @@ pub enum Problem {
     #[error("is not a saved device")]
     Foreign,
     /// A newer program wrote it, or an older one in a format that this version does not read.
-    #[error("has format {0}, but this version of kvasir reads format {FORMAT} only")]
+    #[error(
+        "has format {0}, but this version of kvasir reads formats {FORMAT} and \
+         {FORMAT_WITH_INCARNATION} only"
+    )]
     Format(u32),
     /// The file ends too early.
     #[error("ends in the middle of its section {0:?}")]
@@ -144,8 +157,8 @@ pub struct StateFile {
     file: File,
     /// Whether there is no state in it yet.
     is_new: bool,
-    /// Whether it was in use.
-    is_lost: bool,
+    /// The incarnation of the device that was lost, if the file was in use.
+    lost: Option<u64>,
 }
 
 impl StateFile {
@@ -184,29 +197,30 @@ impl StateFile {
         let held = file.metadata().map_err(unreadable)?;
         let is_there =
             fs::metadata(&path).is_ok_and(|it| (it.dev(), it.ino()) == (held.dev(), held.ino()));
-        let mut begins = [0; MAGIC.len()];
+        let mut begins = Vec::new();
         let is_short = held.len() == MAGIC.len() as u64;
-        // A shorter file is recognized by its length, so a failed read does no harm.
-        let _ = (&file).read(&mut begins).and_then(|_| (&file).rewind());
-        let (is_new, is_lost) = (is_short && begins == MAGIC, begins == IN_USE);
-        Ok(is_there.then_some(Self { path, file, is_new, is_lost }))
+        // A file that cannot be read has no known beginning: its reader fails too.
+        let read = (&file).take(MARK_BYTES as u64).read_to_end(&mut begins);
+        let _ = read.and_then(|_| (&file).rewind());
+        let (is_new, lost) = (is_short && begins == MAGIC, incarnation_of(&begins));
+        Ok(is_there.then_some(Self { path, file, is_new, lost }))
     }
 
-    /// Returns whether its device was lost: see [`Self::mark_in_use`].
-    pub fn is_lost(&self) -> bool {
-        self.is_lost
+    /// Returns the incarnation of its device, if that was lost: see [`Self::mark_in_use`].
+    pub fn lost(&self) -> Option<u64> {
+        self.lost
     }
 
-    /// Marks the file as in use until the next save, because hosts are about to change the device.
-    /// A run that finds the mark knows that the device was lost.
-    pub fn mark_in_use(&mut self) -> Result<(), Problem> {
+    /// Marks the file as in use until the next save, because hosts are about to change the device,
+    /// which is of this incarnation. A run that finds the mark knows that the device was lost.
+    pub fn mark_in_use(&mut self, incarnation: u64) -> Result<(), Problem> {
         let unwritable = |error: io::Error| Problem::io("written", &error);
         let mark = || {
             let mut file = OpenOptions::new().write(true).open(&self.path)?;
-            file.write_all(&IN_USE)?;
+            file.write_all(&mark_of(incarnation))?;
             // Write the mark first: it is valid whatever follows it in the file.
             file.sync_all()?;
-            file.set_len(IN_USE.len() as u64)?;
+            file.set_len(MARK_BYTES as u64)?;
             let folder = self.path.parent().unwrap_or(Path::new("/"));
             File::open(folder)?.sync_all()
         };
@@ -222,7 +236,7 @@ impl StateFile {
         if self.is_new {
             return Ok(None);
         }
-        if self.is_lost {
+        if self.lost.is_some() {
             return Err(Problem::Lost);
         }
         let unreadable = |error: io::Error| Problem::io("read", &error);
@@ -269,6 +283,23 @@ fn begin(path: &Path) -> io::Result<()> {
     File::create_new(path)?.write_all(&MAGIC)
 }
 
+/// Returns the mark of a device in use.
+fn mark_of(incarnation: u64) -> Vec<u8> {
+    let mut mark = IN_USE.to_vec();
+    mark.extend(incarnation.to_le_bytes());
+    mark.extend(hash64(&mark).to_le_bytes());
+    assert_eq!(mark.len(), MARK_BYTES);
+    mark
+}
+
+/// Returns the incarnation in the mark of a file that begins with these bytes, or `None` without a
+/// mark. It is 0 in the mark of an earlier version, which other bytes may follow.
+fn incarnation_of(begins: &[u8]) -> Option<u64> {
+    let number = begins.strip_prefix(&IN_USE)?.first_chunk();
+    let incarnation = number.map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    Some(if begins == mark_of(incarnation) { incarnation } else { 0 })
+}
+
 /// Creates a temporary file in the folder of `path`.
 fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     let process = std::process::id();
@@ -287,14 +318,22 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
 pub(crate) struct Writer<'a>(&'a mut dyn Write);
 
 impl<'a> Writer<'a> {
-    pub(crate) fn begin(origin: Origin<'_>, out: &'a mut dyn Write) -> Result<Self, Problem> {
+    pub(crate) fn begin(
+        origin: Origin<'_>,
+        incarnation: u64,
+        out: &'a mut dyn Write,
+    ) -> Result<Self, Problem> {
         let mut writer = Self(out);
         writer.put(&MAGIC)?;
-        writer.put(&FORMAT.to_le_bytes())?;
+        let format = if incarnation == 0 { FORMAT } else { FORMAT_WITH_INCARNATION };
+        writer.put(&format.to_le_bytes())?;
         let Origin { profile, seed, shuffle } = origin;
         let (meaning, index) = (profile.meaning(), index_of(profile));
         let profile = profile.name.clone();
         writer.section("device", &SavedOrigin { profile, index, meaning, seed, shuffle })?;
+        if incarnation > 0 {
+            writer.section("incarnation", &incarnation)?;
+        }
         Ok(writer)
     }
 
@@ -316,18 +355,23 @@ impl<'a> Writer<'a> {
 }
 
 /// Reads sections, in the order in which they were written.
-pub(crate) struct Reader<'a>(&'a mut dyn Read);
+pub(crate) struct Reader<'a> {
+    input: &'a mut dyn Read,
+    /// The incarnation of the device.
+    pub(crate) incarnation: u64,
+}
 
 impl<'a> Reader<'a> {
     pub(crate) fn begin(origin: Origin<'_>, input: &'a mut dyn Read) -> Result<Self, Problem> {
-        let mut reader = Self(input);
+        let mut reader = Self { input, incarnation: 0 };
         if reader.take(MAGIC.len() as u64)? != MAGIC {
             return Err(Problem::Foreign);
         }
         let format = reader.take(4)?;
         let format = <[u8; 4]>::try_from(format).map_err(|_| Problem::Foreign)?;
-        if format != FORMAT.to_le_bytes() {
-            return Err(Problem::Format(u32::from_le_bytes(format)));
+        let format = u32::from_le_bytes(format);
+        if ![FORMAT, FORMAT_WITH_INCARNATION].contains(&format) {
+            return Err(Problem::Format(format));
         }
         let saved: SavedOrigin = reader.section("device")?;
         if saved.meaning != origin.profile.meaning() {
@@ -342,6 +386,9 @@ impl<'a> Reader<'a> {
         }
         if saved.shuffle != origin.shuffle {
             return Err(Problem::OtherShuffle { saved: saved.shuffle });
+        }
+        if format == FORMAT_WITH_INCARNATION {
+            reader.incarnation = reader.section("incarnation")?;
         }
         Ok(reader)
     }
@@ -377,7 +424,7 @@ impl<'a> Reader<'a> {
     /// Returns the next `len` bytes, or fewer at the end of the file.
     fn take(&mut self, len: u64) -> Result<Vec<u8>, Problem> {
         let mut bytes = Vec::new();
-        let read = (&mut *self.0).take(len).read_to_end(&mut bytes);
+        let read = (&mut *self.input).take(len).read_to_end(&mut bytes);
         read.map_err(|error| Problem::io("read", &error))?;
         Ok(bytes)
     }
@@ -424,24 +471,38 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state");
         // A new one, and one that is there.
-        for _ in 0..2 {
+        for incarnation in [0, 7] {
             let mut file = StateFile::open(&path).unwrap();
-            assert!(!file.is_lost());
-            file.mark_in_use().unwrap();
+            assert_eq!(file.lost(), None);
+            file.mark_in_use(incarnation).unwrap();
             drop(file);
             let file = StateFile::open(&path).unwrap();
-            assert!(file.is_lost());
+            assert_eq!(file.lost(), Some(incarnation));
             assert!(matches!(file.reader(), Err(Problem::Lost)));
             file.replace(|out| out.write_all(b"a state").map_err(|_| Problem::Busy)).unwrap();
         }
         // The machine stopped before the rest was cut off.
-        fs::write(&path, [&IN_USE[..], b"the rest"].concat()).unwrap();
-        assert!(StateFile::open(&path).unwrap().is_lost());
+        fs::write(&path, [&mark_of(7)[..], b"the rest"].concat()).unwrap();
+        assert_eq!(StateFile::open(&path).unwrap().lost(), Some(7));
         let mut file = StateFile::open(&path).unwrap();
-        file.mark_in_use().unwrap();
+        file.mark_in_use(8).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), mark_of(8));
         assert_eq!(StateFile::open(&path).unwrap_err(), Problem::InUse, "the lock is kept");
         assert_eq!(file.replace(|_| Err(Problem::Busy)), Err(Problem::Busy));
-        assert!(StateFile::open(&path).unwrap().is_lost(), "it could not be saved");
+        assert_eq!(StateFile::open(&path).unwrap().lost(), Some(8), "it could not be saved");
+    }
+
+    /// Its mark was the magic alone, over the beginning of the state.
+    #[test]
+    fn mark_of_an_earlier_version_is_of_the_first_incarnation() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        for rest in [&b""[..], &[5, 0, 0, 0, b'd'], &[1; 15], &[1; 100]] {
+            fs::write(&path, [&IN_USE[..], rest].concat()).unwrap();
+            assert_eq!(StateFile::open(&path).unwrap().lost(), Some(0));
+        }
+        fs::write(&path, &IN_USE[..7]).unwrap();
+        assert_eq!(StateFile::open(&path).unwrap().lost(), None);
     }
 
     fn files(folder: &Path) -> usize {

@@ -5,7 +5,7 @@ use crate::loopback::core;
 use crate::loopback::exchange::Kind;
 use crate::loopback::reactor_thread::ReactorThread;
 use crate::loopback::work::Work;
-use node::server::{Doorbells, Served, ServedSubsystem, Server, ServerConfig};
+use node::server::{Doorbells, SerialNumber, Served, ServedSubsystem, Server, ServerConfig};
 use node::{MemoryKind, Profile};
 use std::net::SocketAddr;
 use std::num::NonZero;
@@ -45,7 +45,7 @@ impl Target {
         let first = &mut config.subsystems[0];
         let second = ServedSubsystem {
             nqn: "nqn.2026-11.org.example:mapped".to_owned(),
-            serial: "2".to_owned(),
+            serial: SerialNumber::Given("2".to_owned()),
             device: first.device,
             vfio_user: vec![mapped.to_owned()],
             doorbells: Doorbells::Mapped,

@@ -129,7 +129,7 @@ impl<'a> Rig<'a> {
         })?;
         self.reactor.settle();
         let (device, origin) = (&self.device, self.setup.origin());
-        self.reactor.run(async { device.save(origin, load, out) })
+        self.reactor.run(async { device.save(origin, 0, load, out) })
     }
 }
 

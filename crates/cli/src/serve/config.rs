@@ -5,9 +5,9 @@ use balance::{Policy, Settings};
 use controller::Limits;
 use node::DiskOptions;
 use node::server::{
-    BalanceConfig, Config, ConnectionLimits, DeviceConfig, Doorbells, Pace, Served, ServedResp,
-    ServedSubsystem, SubsystemConfig, check_balance, check_nqn, default_nqn, default_serial,
-    parse_address, parse_http_address, vfio_user_path,
+    BalanceConfig, Config, ConnectionLimits, DeviceConfig, Doorbells, Pace, SerialNumber, Served,
+    ServedResp, ServedSubsystem, SubsystemConfig, check_balance, check_nqn, default_nqn,
+    default_serial, parse_address, parse_http_address, vfio_user_path,
 };
 use std::path::{Path, PathBuf};
 use tls::ServerFiles;
@@ -34,7 +34,7 @@ pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
     check_nqn(&nqn).map_err(Failure::refused)?;
     let served_subsystem = ServedSubsystem {
         nqn,
-        serial: default_serial(device, args.seed),
+        serial: SerialNumber::Default(default_serial(device, args.seed)),
         device: 0,
         vfio_user: vfio_user(args).map_err(Failure::Refused)?,
         doorbells: match args.doorbells {

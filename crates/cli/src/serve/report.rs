@@ -9,8 +9,8 @@ use crate::serve::reach::reachable;
 use base::human_bytes;
 use controller::TransportAddress;
 use node::server::{
-    Began, Config, DeviceConfig, Doorbells, Pace, RedisReport, Served, Server, ServerReport,
-    SubsystemConfig,
+    Began, Config, DeviceConfig, Doorbells, Pace, RedisReport, SerialNumber, Served, Server,
+    ServerReport, SubsystemConfig,
 };
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -94,6 +94,9 @@ struct State {
     file: String,
     /// None: not known yet.
     began: Option<&'static str>,
+    /// How often the content of the device was lost: it is part of the identifiers of namespaces.
+    /// None: not known yet.
+    incarnation: Option<u64>,
     /// Text about the device.
     warning: Option<String>,
 }
@@ -103,6 +106,9 @@ struct Subsystem {
     nqn: String,
     device: String,
     serial: String,
+    /// What the serial number is made of.
+    #[serde(skip)]
+    number: SerialNumber,
     uris: Vec<String>,
     /// Sockets for virtual machines.
     vfio_user: Vec<String>,
@@ -162,6 +168,7 @@ impl Listening {
             device.resp = server.resp_address(place).map(resp_uri);
             device.resp_tls = server.resp_tls_address(place).map(resp_tls_uri);
             if let (Some(state), Some(began)) = (&mut device.state, server.began(place)) {
+                state.incarnation = Some(server.incarnation(place));
                 state.began = Some(match began {
                     Began::New => "new",
                     Began::Resumed => "resumed",
@@ -170,11 +177,14 @@ impl Listening {
                 state.warning = (began == Began::Lost).then(|| {
                     format!(
                         "the state {} was in use when its server was killed, so its content is \
-                         lost: {} is a new device",
+                         lost: {} is a new device, and its namespaces have new identifiers",
                         state.file, device.name
                     )
                 });
             }
+        }
+        for subsystem in &mut self.subsystems {
+            subsystem.serial = subsystem.number.of(server.incarnation(subsystem.place));
         }
         self
     }
@@ -302,6 +312,7 @@ impl Drive {
             state: device.state.as_deref().map(|path| State {
                 file: shown(path),
                 began: None,
+                incarnation: None,
                 warning: None,
             }),
             resp: device.resp.as_ref().and_then(|resp| resp.address).map(resp_uri),
@@ -352,7 +363,8 @@ impl Subsystem {
         Self {
             nqn: served.nqn.clone(),
             device: devices[served.device].name.clone(),
-            serial: served.serial.clone(),
+            serial: served.serial.of(0),
+            number: served.serial.clone(),
             uris: at.iter().map(uri).collect(),
             vfio_user: served.vfio_user.iter().map(|path| shown(path)).collect(),
             doorbells: (!served.vfio_user.is_empty()).then(|| served.doorbells.name()),

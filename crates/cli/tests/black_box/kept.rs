@@ -4,6 +4,7 @@ use crate::program::{SMALL, kvasir};
 use crate::serving::{Left, Serving, keys, kv, store};
 use rustix::process::Signal;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,10 @@ fn words<'a>(state: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
 
 fn began(served: &Serving) -> &Value {
     &served.ready["devices"][0]["state"]["began"]
+}
+
+fn serial(served: &Serving) -> String {
+    served.ready["subsystems"][0]["serial"].as_str().unwrap().to_owned()
 }
 
 #[test]
@@ -49,10 +54,14 @@ fn stored_pairs_survive_a_stop() {
 #[test]
 fn a_device_whose_server_was_killed_is_lost_and_that_is_said_once() {
     let (_folder, state) = place();
+    let mut serials = BTreeSet::new();
     // A new one, and one that was saved before.
-    for start in ["new", "resumed"] {
+    for (start, losses) in [("new", 0), ("resumed", 1)] {
         let served = Serving::start(words(&state, &[]));
         assert_eq!(*began(&served), start);
+        let uri = served.uri(0);
+        assert_eq!(served.ready["devices"][0]["state"]["incarnation"], losses);
+        serials.insert(serial(&served));
         store("key", &served.uri(0));
         assert_eq!(served.end(Signal::KILL).code, None);
 
@@ -65,12 +74,17 @@ fn a_device_whose_server_was_killed_is_lost_and_that_is_said_once() {
         let served = Serving::start(words(&state, &[]));
         let sentence = format!(
             "the state {} was in use when its server was killed, so its content is lost: {SMALL} \
-             is a new device",
+             is a new device, and its namespaces have new identifiers",
             state.display()
         );
         assert_eq!(served.error_line(), format!("kvasir: {sentence}"));
         assert_eq!(served.ready["devices"][0]["state"]["warning"], sentence);
         assert_eq!(*began(&served), "lost");
+        assert_eq!(served.ready["devices"][0]["state"]["incarnation"], losses + 1);
+        let name = |uri: &str| uri.rsplit('/').next().map(str::to_owned);
+        assert_eq!(name(&served.uri(0)), name(&uri), "hosts connect by the same name");
+        let new_serial = serial(&served);
+        assert!(!serials.contains(&new_serial), "{new_serial} of {serials:?}");
         assert_eq!(keys(&served.uri(0)), Vec::<String>::new(), "not what was saved before either");
         store("other", &served.uri(0));
         served.stop();
@@ -80,6 +94,7 @@ fn a_device_whose_server_was_killed_is_lost_and_that_is_said_once() {
             (began(&served), keys(&served.uri(0))),
             (&"resumed".into(), vec!["other".into()])
         );
+        assert_eq!(serial(&served), new_serial);
         served.stop();
     }
 }

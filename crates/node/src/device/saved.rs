@@ -23,6 +23,7 @@ pub struct SavedDevice {
     namespaces: Vec<SavedNamespace>,
     features: Features,
     load: Vec<u8>,
+    incarnation: u64,
 }
 
 /// The store and the medium of its log.
@@ -53,14 +54,16 @@ struct Features {
 }
 
 impl Device {
-    /// Writes the whole device and `load`, data of the caller, to `out`. Callers run it inside the
-    /// device's reactor, after [a flush](Self::flush) and when no task of the device runs.
+    /// Writes the whole device, its [incarnation](crate::state) and `load`, data of the caller, to
+    /// `out`. Callers run it inside the device's reactor, after [a flush](Self::flush) and when no
+    /// task of the device runs.
     ///
     /// Fails with [`Problem::Busy`] if an operation is in flight, and with [`Problem::Index`] if
     /// the index is of a kind that cannot be saved.
     pub fn save(
         &self,
         origin: Origin<'_>,
+        incarnation: u64,
         load: &[u8],
         out: &mut dyn Write,
     ) -> Result<(), Problem> {
@@ -70,7 +73,7 @@ impl Device {
         let delete_reports_missing = self.controller.delete_reports_missing();
         let of_controller = self.controller.save_namespaces().ok_or(Problem::Busy)?;
         let features = Features { delete_reports_missing, namespaces: of_controller };
-        let mut writer = Writer::begin(origin, out)?;
+        let mut writer = Writer::begin(origin, incarnation, out)?;
         writer.section("clock", &clock::save(&self.part))?;
         let cells = self.nand.cells();
         for die in 0..cells.geometry().dies() {
@@ -132,6 +135,7 @@ impl SavedDevice {
             namespaces: reader.section("namespaces")?,
             features: reader.section("features")?,
             load: reader.section("load")?,
+            incarnation: reader.incarnation,
         };
         reader.end()?;
         Ok(saved)
@@ -140,6 +144,11 @@ impl SavedDevice {
     /// Returns the fault plan of its flash.
     pub fn fault_plan(&self) -> FaultPlan {
         self.nand.plan()
+    }
+
+    /// Returns how often the content of the device was lost before.
+    pub fn incarnation(&self) -> u64 {
+        self.incarnation
     }
 
     /// Returns the caller's data that [`Device::save`] stored.

@@ -8,7 +8,7 @@ use super::placed_connections::DealtReactors;
 use super::report::RedisReport;
 use super::resp::{RespArrival, RespClients, RespDoor, RespListeners};
 use super::served::Served;
-use super::served_state::{Began, ServedState};
+use super::served_state::{DeviceStart, ServedState};
 use super::setup::{ServedDevice, ServedSubsystem, ServerConfig};
 use super::tenants::{Gate, Tenants};
 use super::vfio::{VfioListener, VfioSocket};
@@ -66,7 +66,7 @@ pub(super) struct DeviceSet {
     pub(super) reactor: u32,
     pub(super) subsystems: Arc<Subsystems>,
     /// How devices with state files started, by their indices in the server's list.
-    pub(super) began: Vec<(usize, Began)>,
+    pub(super) starts: Vec<(usize, DeviceStart)>,
     resp: Vec<RespDoor>,
     /// The Redis clients of this reactor.
     pub(super) clients: Rc<RespClients>,
@@ -143,7 +143,7 @@ pub(super) struct DeviceSetBuilder {
     rules: Rules,
     tell: Sender<String>,
     has_warned: Arc<AtomicBool>,
-    began: Vec<(usize, Began)>,
+    starts: Vec<(usize, DeviceStart)>,
     tenants: Option<Arc<Tenants>>,
 }
 
@@ -174,7 +174,7 @@ impl DeviceSetBuilder {
             ..
         } = plan;
         let (mut rooms, mut places) = (Vec::new(), Vec::new());
-        let (mut state_files, mut began) = (StateFiles::default(), Vec::new());
+        let (mut state_files, mut starts) = (StateFiles::default(), Vec::new());
         for (place, ServedDevice { served, seed, state, .. }) in devices {
             rooms.push(match (served, state) {
                 (Served::Memory { .. } | Served::Disk { .. }, Some(_)) => {
@@ -190,7 +190,7 @@ impl DeviceSetBuilder {
                 }
                 (Served::Emulated(profile), Some(path)) => {
                     let (kept, drive) = ServedState::open(path, (profile, seed), reactor)?;
-                    began.push((place, kept.began));
+                    starts.push((place, kept.start));
                     state_files.0.push((rooms.len(), kept));
                     DeviceSlot::Ready(drive)
                 }
@@ -214,7 +214,7 @@ impl DeviceSetBuilder {
             rules,
             tell,
             has_warned,
-            began,
+            starts,
             tenants,
         };
         Ok((shell, state_files))
@@ -224,7 +224,7 @@ impl DeviceSetBuilder {
     pub(super) async fn finish(self) -> Result<DeviceSet, ServerError> {
         let Self { pool, rooms, places, resp, resp_deals, reactor, subsystems, here, .. } = self;
         let (elsewhere, rules) = (self.elsewhere, self.rules);
-        let (tell, has_warned, began) = (self.tell, self.has_warned, self.began);
+        let (tell, has_warned, starts) = (self.tell, self.has_warned, self.starts);
         let mut drives = Vec::new();
         for room in rooms {
             drives.push(match room {
@@ -237,13 +237,16 @@ impl DeviceSetBuilder {
         for subsystem in here {
             let at = places.iter().position(|&place| place == subsystem.device);
             let drive = &drives[at.expect("a subsystem is where its device is")];
+            let start = starts.iter().find(|(place, _)| *place == subsystem.device);
+            let incarnation = start.map_or(0, |(_, start)| start.incarnation);
             let config = SubsystemConfig {
                 nqn: subsystem.nqn,
-                serial: subsystem.serial,
+                serial: subsystem.serial.of(incarnation),
                 firmware: env!("CARGO_PKG_VERSION").to_owned(),
                 flash: drive.flash(),
             };
-            subsystems.add(Subsystem::new(config, drive.controller().clone()));
+            let device = drive.controller().clone();
+            subsystems.add(Subsystem::of_incarnation(config, device, incarnation));
         }
         for nqn in &elsewhere {
             subsystems.add_elsewhere(nqn);
@@ -280,7 +283,7 @@ impl DeviceSetBuilder {
             places,
             reactor,
             subsystems,
-            began,
+            starts,
             resp: doors,
             clients,
             gate: turns,

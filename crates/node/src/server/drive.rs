@@ -93,12 +93,18 @@ impl Drive {
         Some(Self::Emulated(Arc::new(Emulated::new(device, profile))))
     }
 
-    /// Writes an emulated drive to `out`. Callers flush it first, and no timer is pending.
-    pub(super) fn save(&self, seed: u64, out: &mut dyn Write) -> Result<(), Problem> {
+    /// Writes an emulated drive of this incarnation to `out`. Callers flush it first, and no timer
+    /// is pending.
+    pub(super) fn save(
+        &self,
+        seed: u64,
+        incarnation: u64,
+        out: &mut dyn Write,
+    ) -> Result<(), Problem> {
         let Self::Emulated(drive) = self else { unreachable!("others are not kept") };
         let Emulated { device, profile, .. } = &**drive;
         // The server adds no load of its own to the state.
-        device.save(origin(profile, seed), &[], out)
+        device.save(origin(profile, seed), incarnation, &[], out)
     }
 
     /// Returns whether its latencies are those of a profile.

@@ -7,6 +7,28 @@ use spec::{QualifiedName, is_qualified_name};
 /// Maximum characters of a serial number.
 const SERIAL_CHARS_MAX: usize = 20;
 
+/// The serial number of a subsystem: at most 20 printable ASCII characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SerialNumber {
+    /// The user's: it never changes.
+    Given(String),
+    /// The default of a device: it changes when the device loses its content, because only the name
+    /// is left of the device that hosts knew. Its flash and its logs are new.
+    Default(String),
+}
+
+impl SerialNumber {
+    /// Returns the serial number of a device of this incarnation.
+    pub fn of(&self, incarnation: u64) -> String {
+        match self {
+            Self::Default(first) if incarnation > 0 => {
+                format!("{:016X}", hash64(format!("{first}#{incarnation}").as_bytes()))
+            }
+            Self::Given(serial) | Self::Default(serial) => serial.clone(),
+        }
+    }
+}
+
 /// Returns the default name of a subsystem (Base 2.1, NVMe Qualified Names, the form with a UUID;
 /// RFC 9562, version 8).
 pub fn default_nqn(device: &str, seed: u64) -> String {
@@ -50,6 +72,7 @@ pub(super) fn is_serial(serial: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn a_default_name_has_a_uuid_and_is_that_of_the_device_and_its_seed() {
@@ -69,5 +92,15 @@ mod tests {
         let uuid = "9537d16b-612f-8f87-811f-9009712ef41b";
         assert_eq!(default_nqn("moke", 1), format!("nqn.2014-08.org.nvmexpress:uuid:{uuid}"));
         assert_eq!(default_serial("moke", 1), "9537D16B612FCF87");
+        assert_eq!(SerialNumber::Default("9537D16B612FCF87".into()).of(0), "9537D16B612FCF87");
+    }
+
+    #[test]
+    fn default_serial_number_differs_in_each_incarnation_and_a_given_one_never() {
+        let of_default = SerialNumber::Default(default_serial("moke", 1));
+        let all: BTreeSet<String> = (0..1_000).map(|number| of_default.of(number)).collect();
+        assert!(all.len() == 1_000 && all.iter().all(|serial| is_serial(serial)));
+        let given = SerialNumber::Given("KV-1".into());
+        assert!((0..3).all(|number| given.of(number) == "KV-1"));
     }
 }

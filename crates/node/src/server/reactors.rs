@@ -15,7 +15,7 @@ use super::report::ReactorReport;
 use super::resp::{RespAddrs, RespArrival, RespClients};
 use super::router::{Home, Homes, Router};
 use super::served::Served;
-use super::served_state::Began;
+use super::served_state::DeviceStart;
 use super::setup::{ServedDevice, ServerConfig};
 use super::stopper::Stopper;
 use super::tenants::{Gate, Tenants};
@@ -71,7 +71,7 @@ pub(super) enum Ready {
         /// The addresses where hosts can connect, from the listening thread.
         addresses: Vec<SocketAddr>,
         /// How devices with state files started.
-        began: Vec<(usize, Began)>,
+        starts: Vec<(usize, DeviceStart)>,
     },
     /// The thread ends with an error.
     Failed,
@@ -476,7 +476,7 @@ async fn alone(
     let (addresses, listeners) =
         listeners.open(serve_here(&device_set, &connections, &Users::default(), None))?;
     answer(questions, Some(device_set.clone()), &connections, &device_set.clients);
-    say(ready, Ready::Up { addresses, began: device_set.began.clone() });
+    say(ready, Ready::Up { addresses, starts: device_set.starts.clone() });
     stopped().await;
     for listener in listeners {
         listener.close();
@@ -517,7 +517,7 @@ async fn device_side(
         });
     }
     answer(questions, Some(device_set.clone()), &connections, &device_set.clients);
-    say(ready, Ready::Up { addresses: Vec::new(), began: device_set.began.clone() });
+    say(ready, Ready::Up { addresses: Vec::new(), starts: device_set.starts.clone() });
     stopped().await;
     for queues in &bridges {
         queues.end();
@@ -612,7 +612,7 @@ async fn serve_connections(
                     serve(arrival);
                 }
             });
-            say(ready, Ready::Up { addresses: Vec::new(), began: Vec::new() });
+            say(ready, Ready::Up { addresses: Vec::new(), starts: Vec::new() });
         }
         (None, listeners) => {
             let listeners = listeners.expect("who gets no connections from others listens");
@@ -624,7 +624,7 @@ async fn serve_connections(
                     None => serve(arrival),
                 }
             })?;
-            say(ready, Ready::Up { addresses, began: Vec::new() });
+            say(ready, Ready::Up { addresses, starts: Vec::new() });
         }
     }
     stopped().await;

@@ -19,12 +19,20 @@ pub enum Began {
     Lost,
 }
 
+/// The start of a device with a state file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DeviceStart {
+    pub(super) began: Began,
+    /// How often the content was lost, this start included.
+    pub(super) incarnation: u64,
+}
+
 /// The state file of a served device.
 pub(super) struct ServedState {
     path: PathBuf,
     file: StateFile,
     seed: u64,
-    pub(super) began: Began,
+    pub(super) start: DeviceStart,
 }
 
 impl ServedState {
@@ -37,18 +45,18 @@ impl ServedState {
     ) -> Result<(Self, Drive), ServerError> {
         match Self::try_open(&path, &profile, seed) {
             Err(problem) => Err(ServerError::State { path, problem }),
-            Ok((file, began, None)) => {
+            Ok((file, start, None)) => {
                 let drive = reactor.run(Drive::format(profile, seed))?;
-                match save(reactor, &drive, seed, &mut io::sink()) {
-                    Ok(()) => Ok((Self { path, file, seed, began }, drive)),
+                match save(reactor, &drive, (seed, start.incarnation), &mut io::sink()) {
+                    Ok(()) => Ok((Self { path, file, seed, start }, drive)),
                     Err(problem) => Err(ServerError::State { path, problem }),
                 }
             }
-            Ok((file, began, Some(saved))) => {
+            Ok((file, start, Some(saved))) => {
                 let drive = reactor.run(async { Drive::restore(profile, seed, saved) });
                 reactor.settle();
                 match drive {
-                    Some(drive) => Ok((Self { path, file, seed, began }, drive)),
+                    Some(drive) => Ok((Self { path, file, seed, start }, drive)),
                     None => Err(ServerError::State { path, problem: Problem::Mixed }),
                 }
             }
@@ -59,36 +67,41 @@ impl ServedState {
         path: &std::path::Path,
         profile: &Profile,
         seed: u64,
-    ) -> Result<(StateFile, Began, Option<SavedDevice>), Problem> {
+    ) -> Result<(StateFile, DeviceStart, Option<SavedDevice>), Problem> {
         let file = StateFile::open(path)?;
-        if file.is_lost() {
-            return Ok((file, Began::Lost, None));
+        if let Some(before) = file.lost() {
+            let incarnation = before.saturating_add(1);
+            return Ok((file, DeviceStart { began: Began::Lost, incarnation }, None));
         }
-        let Some((mut input, _)) = file.reader()? else { return Ok((file, Began::New, None)) };
+        let Some((mut input, _)) = file.reader()? else {
+            return Ok((file, DeviceStart { began: Began::New, incarnation: 0 }, None));
+        };
         let saved = SavedDevice::read(origin(profile, seed), &mut input)?;
-        Ok((file, Began::Resumed, Some(saved)))
+        let start = DeviceStart { began: Began::Resumed, incarnation: saved.incarnation() };
+        Ok((file, start, Some(saved)))
     }
 
     /// Marks the file as in use, before hosts use the device: they change it, so the saved state
     /// is out of date.
     pub(super) fn mark(&mut self) -> Result<(), ServerError> {
-        let marked = self.file.mark_in_use();
+        let marked = self.file.mark_in_use(self.start.incarnation);
         marked.map_err(|problem| ServerError::State { path: self.path.clone(), problem })
     }
 
     /// Saves the device. No host uses it at this point.
     pub(super) fn save(self, reactor: &mut Reactor, drive: &Drive) -> Result<(), ServerError> {
-        let Self { path, file, seed, .. } = self;
-        let saved = file.replace(|out| save(reactor, drive, seed, out));
+        let Self { path, file, seed, start } = self;
+        let saved = file.replace(|out| save(reactor, drive, (seed, start.incarnation), out));
         saved.map_err(|problem| ServerError::Unsaved { path, problem })
     }
 }
 
-/// Waits until no timer is pending on the reactor's clock, and writes `drive` to `out`.
+/// Waits until no timer is pending on the reactor's clock, and writes `drive`, which has this seed
+/// and incarnation, to `out`.
 fn save(
     reactor: &mut Reactor,
     drive: &Drive,
-    seed: u64,
+    (seed, incarnation): (u64, u64),
     out: &mut dyn Write,
 ) -> Result<(), Problem> {
     reactor.settle();
@@ -97,5 +110,5 @@ fn save(
         reason: format!("the device cannot be flushed: {error}"),
     })?;
     reactor.settle();
-    reactor.run(async { drive.save(seed, out) })
+    reactor.run(async { drive.save(seed, incarnation, out) })
 }

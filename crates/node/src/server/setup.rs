@@ -1,4 +1,5 @@
 use super::BalanceConfig;
+use super::SerialNumber;
 use super::ServedResp;
 use super::TenantConfig;
 use super::{ConnectionLimits, Doorbells, Served};
@@ -35,7 +36,7 @@ impl ServerConfig {
     pub fn of_one(served: Served, nqn: &str, address: SocketAddr, reactors: NonZero<u16>) -> Self {
         let subsystem = ServedSubsystem {
             nqn: nqn.to_owned(),
-            serial: "1".to_owned(),
+            serial: SerialNumber::Given("1".to_owned()),
             device: 0,
             vfio_user: Vec::new(),
             doorbells: Doorbells::Trapped,
@@ -80,8 +81,8 @@ pub struct ServedDevice {
 pub struct ServedSubsystem {
     /// The name by which hosts connect.
     pub nqn: String,
-    /// The serial number: at most 20 printable ASCII characters.
-    pub serial: String,
+    /// The serial number.
+    pub serial: SerialNumber,
     /// The index of its device in the list.
     pub device: usize,
     /// Absolute paths of its vfio-user sockets, each for one virtual machine at a time.

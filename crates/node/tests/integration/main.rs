@@ -5,6 +5,8 @@ mod disk_drive;
 mod fault_plans;
 mod hosts;
 mod indexes;
+#[cfg(test)]
+mod lost_content;
 mod lost_pages;
 mod old_copies;
 mod profile_errors;

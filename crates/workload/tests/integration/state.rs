@@ -94,7 +94,7 @@ fn saved(
     load: &[u8],
 ) -> Result<Vec<u8>, Problem> {
     let mut bytes = Vec::new();
-    reactor.run(async { device.save(origin, load, &mut bytes) })?;
+    reactor.run(async { device.save(origin, 0, load, &mut bytes) })?;
     Ok(bytes)
 }
 
@@ -294,7 +294,7 @@ fn an_invalid_state_or_one_of_another_device_is_refused() {
     assert_eq!(problem(&profile, &bytes[..8]), "is not a saved device");
     let mut newer = bytes.clone();
     newer[8..12].copy_from_slice(&7_u32.to_le_bytes());
-    let expected = "has format 7, but this version of kvasir reads format 5 only";
+    let expected = "has format 7, but this version of kvasir reads formats 5 and 6 only";
     assert_eq!(problem(&profile, &newer), expected);
     let faster = self::profile(&[("read_us = 45", "read_us = 44")]);
     let expected = "is of the profile changed.toml, which is not the same as changed.toml now";

@@ -6,7 +6,8 @@ use crate::profile::schema::Schema;
 use crate::profile::section::Section;
 use crate::server::identity::is_serial;
 use crate::server::{
-    Doorbells, ServedSubsystem, check_nqn, default_nqn, default_serial, vfio_user_path,
+    Doorbells, SerialNumber, ServedSubsystem, check_nqn, default_nqn, default_serial,
+    vfio_user_path,
 };
 use spec::is_qualified_name;
 use std::collections::BTreeSet;
@@ -55,7 +56,8 @@ pub(super) fn read_all(
             let problem = format!("another [[subsystem]] is called {nqn}: give each an nqn");
             return Err(section.wrong(problem));
         }
-        if others.any(|other| other.serial == *serial) {
+        let serial = serial.of(0);
+        if others.any(|other| other.serial.of(0) == serial) {
             let problem = format!("another [[subsystem]] has the serial {serial}: give each one");
             return Err(section.wrong(problem));
         }
@@ -81,13 +83,13 @@ fn read(section: Section<'_>, devices: &[DeviceConfig]) -> Result<SubsystemConfi
         }
     };
     let serial = match section.optional("serial") {
-        None => default_serial(device, *seed),
+        None => SerialNumber::Default(default_serial(device, *seed)),
         Some(field) => {
             let serial = field.line_of_text()?;
             if !is_serial(&serial) {
                 return Err(field.must_be("1 to 20 printable ASCII characters without a space"));
             }
-            serial
+            SerialNumber::Given(serial)
         }
     };
     let hosts = section.optional("hosts").map(read_hosts).transpose()?;

@@ -1,6 +1,6 @@
 use super::*;
 use crate::MemoryKind;
-use crate::server::{Doorbells, Served};
+use crate::server::{Doorbells, SerialNumber, Served};
 use crate::server::{default_nqn, default_serial};
 use spec::AddressFamily;
 
@@ -84,9 +84,10 @@ fn a_file_is_what_it_says() {
     assert_eq!((&slow.served, slow.seed), (&Served::Emulated(Box::new(ideal)), 1));
     assert_eq!((&fast.state, &slow.state), (&None, &Some("slow.state".into())));
     let served: Vec<_> = config.subsystems.iter().map(|subsystem| &subsystem.served).collect();
-    assert_eq!((served[0].device, &served[0].serial[..]), (0, "KV-1"));
+    let given = SerialNumber::Given("KV-1".to_owned());
+    assert_eq!((served[0].device, &served[0].serial), (0, &given));
     assert_eq!((served[1].device, &served[1].nqn), (1, &default_nqn("ideal", 1)));
-    assert_eq!(served[1].serial, default_serial("ideal", 1));
+    assert_eq!(served[1].serial, SerialNumber::Default(default_serial("ideal", 1)));
     let rules = config.rules();
     assert_eq!(rules.limits, limits);
     let hosts = [("nqn.2026-11.com.example:fast".to_owned(), HOST)];

@@ -1,6 +1,6 @@
 use node::server::{
-    AssociationStatus, Doorbells, Inquirer, Pace, Served, ServedDevice, ServedSubsystem, Server,
-    ServerConfig, Status,
+    AssociationStatus, Doorbells, Inquirer, Pace, SerialNumber, Served, ServedDevice,
+    ServedSubsystem, Server, ServerConfig, Status,
 };
 use std::net::SocketAddr;
 use std::num::NonZero;
@@ -34,7 +34,7 @@ impl Scene {
         };
         let subsystem = |nqn: &str, device| ServedSubsystem {
             nqn: nqn.to_owned(),
-            serial: device_serial(nqn),
+            serial: SerialNumber::Given(device_serial(nqn)),
             device,
             vfio_user: Vec::new(),
             doorbells: Doorbells::Trapped,
