@@ -1,4 +1,4 @@
-use crate::guest::{Guest, Hardware, Memory};
+use crate::guest::{Guest, Hardware, IN_SOFTWARE, Memory};
 use crate::packages;
 use crate::report::say;
 use crate::target::Target;
@@ -100,7 +100,7 @@ impl Debian {
     pub(crate) fn boot(&self, hardware: &Hardware<'_>) -> Option<Guest> {
         let (kernel, qemu) = (self.kernel.unpacked()?, self.qemu.unpacked()?);
         let started = Instant::now();
-        let mut guest = Guest::boot(kernel, qemu, hardware);
+        let mut guest = Guest::boot(kernel, qemu, hardware, IN_SOFTWARE);
         let release = guest.succeed("uname -r");
         let seconds = started.elapsed().as_secs_f64();
         let name = self.kernel.name();

@@ -39,6 +39,9 @@ pub(crate) enum Hardware<'a> {
     },
 }
 
+/// Has QEMU run the processors of a guest in software.
+pub(crate) const IN_SOFTWARE: [&str; 4] = ["-accel", "tcg", "-cpu", "max"];
+
 /// The memory of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Memory {
@@ -70,8 +73,14 @@ pub(crate) struct Ran {
 }
 
 impl Guest {
-    /// Boots the kernel of one release in the QEMU of another, or of the same.
-    pub(crate) fn boot(kernel: &Unpacked, qemu: &Unpacked, hardware: &Hardware<'_>) -> Self {
+    /// Boots the kernel of one release in the QEMU of another, or of the same, with QEMU's options
+    /// for processors.
+    pub(crate) fn boot(
+        kernel: &Unpacked,
+        qemu: &Unpacked,
+        hardware: &Hardware<'_>,
+        accel: [&str; 4],
+    ) -> Self {
         // The folder goes when the guest has started; what is open in it stays.
         let folder = tempfile::tempdir().unwrap();
         let files = Kernel::of(kernel);
@@ -80,7 +89,7 @@ impl Guest {
         fs::write(folder.path().join("console"), "").unwrap();
         let console = File::open(folder.path().join("console")).unwrap();
         let (line, qemus_end) = UnixStream::pair().unwrap();
-        let mut command = machine(qemu, &files, folder.path());
+        let mut command = machine(qemu, &files, folder.path(), accel);
         let mut plugged = Vec::new();
         if let Hardware::Slots { memory, sockets } = hardware {
             // Each slot takes time at the start.
@@ -171,6 +180,16 @@ impl Guest {
         assert_eq!(status, 0, "in vain: {condition}\nprinted\n{output}");
     }
 
+    /// Waits for the block device of the namespace `nsid` and returns it. Its number is of the
+    /// order in which the host came upon its namespaces.
+    #[track_caller]
+    pub(crate) fn block_device(&mut self, nsid: u32) -> String {
+        let find = format!("grep -lx {nsid} /sys/block/nvme[0-9]n*/nsid");
+        let name = format!("{find} | cut -d/ -f4");
+        self.wait_for(&format!("device=$({find}) && [ -b /dev/$(echo $device | cut -d/ -f4) ]"));
+        format!("/dev/{}", self.succeed(&name).trim())
+    }
+
     /// Makes a file of random bytes in the guest.
     pub(crate) fn make(&mut self, file: &str, size: u32) {
         self.succeed(&format!("head -c {size} /dev/urandom > {file}"));
@@ -215,12 +234,13 @@ impl Drop for Guest {
 }
 
 /// A QEMU with the parts that every guest has.
-fn machine(qemu: &Unpacked, kernel: &Kernel, folder: &Path) -> Command {
+fn machine(qemu: &Unpacked, kernel: &Kernel, folder: &Path, accel: [&str; 4]) -> Command {
     let console = format!("file:{}", folder.join("console").display());
     let mut command = qemu.command("bin/qemu-system-x86_64");
     command
         .args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"])
-        .args(["-accel", "tcg", "-cpu", "max", "-smp", "2", "-m", "512"])
+        .args(accel)
+        .args(["-smp", "2", "-m", "512"])
         .args(["-netdev", "user,id=net", "-device", "virtio-net-pci,netdev=net,romfile="])
         .args(["-chardev", "stdio,id=line,signal=off"])
         .args(["-serial", &console, "-serial", "chardev:line"])
@@ -237,7 +257,7 @@ fn machine(qemu: &Unpacked, kernel: &Kernel, folder: &Path) -> Command {
 }
 
 /// Slots of a guest for devices over PCIe, more than it has tests.
-const SLOTS: usize = 16;
+const SLOTS: usize = 20;
 
 /// In the folder of a guest.
 const QMP_SOCKET: &str = "qmp";

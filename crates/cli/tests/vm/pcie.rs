@@ -6,6 +6,7 @@ use crate::guest::{Guest, Hardware, Memory};
 use crate::kv::{self, KEY_DOES_NOT_EXIST};
 use crate::target::Target;
 use crate::transport::Transport;
+use std::thread;
 use std::time::Duration;
 
 crate::on!(killed_server_is_plugged_in_again:
@@ -31,7 +32,7 @@ fn acknowledged_values_outlive_a_pause_of_the_guest_and_a_killed_server(
     guest.pause(Duration::from_secs(2));
     guest.succeed("kill -0 $(cat /tmp/load) || { echo 'it was over before the pause'; exit 1; }");
     guest.wait_for(&format!("[ $(grep -cx stored /tmp/said) = {} ]", keys.len()));
-    replace_server(guest, target);
+    replace_server(guest, target, Target::kill);
     for key in &keys {
         assert_eq!(kv::retrieve(guest, key, "/tmp/out", 20_001), Ok(20_001));
         guest.succeed("cmp /tmp/in /tmp/out");
@@ -67,11 +68,11 @@ fn keep_a_value(guest: &mut Guest) {
     assert_eq!(kv::store(guest, "kept", "/tmp/in", 20_001), Ok(0));
 }
 
-/// Kills the server, and plugs the device of another one in. QEMU does not connect a second time,
-/// so the guest gives the device up. QEMU 11.1 aborts if the guest uses the device before QEMU has
-/// noticed that the server is gone.
-fn replace_server(guest: &mut Guest, target: &mut Target) {
-    target.kill();
+/// Ends the server by `end`, and plugs the device of another one in. QEMU does not connect a second
+/// time, so the guest gives the device up. QEMU 11.1 aborts if the guest uses the device before
+/// QEMU has noticed that the server is gone.
+fn replace_server(guest: &mut Guest, target: &mut Target, end: fn(&mut Target)) {
+    end(target);
     guest.succeed("sleep 2");
     target.disconnect(guest);
     target.start_again();
@@ -82,12 +83,100 @@ fn replace_server(guest: &mut Guest, target: &mut Target) {
 fn killed_server_is_plugged_in_again(guest: &mut Guest, target: &mut Target) {
     target.connect(guest, "");
     keep_a_value(guest);
-    replace_server(guest, target);
+    replace_server(guest, target, Target::kill);
     // What it had in memory went with the process.
     assert_eq!(kv::exist(guest, "kept"), Err(KEY_DOES_NOT_EXIST));
     keep_a_value(guest);
     assert_eq!(kv::retrieve(guest, "kept", "/tmp/out", 20_001), Ok(20_001));
     guest.succeed("cmp /tmp/in /tmp/out");
+}
+
+crate::on!(kept_device_has_new_identifiers_after_a_killed_server_only:
+    on_debian_12 DEBIAN_12_WITH_SLOT
+    on_backports BACKPORTS_WITH_SLOT
+);
+
+fn kept_device_has_new_identifiers_after_a_killed_server_only(
+    guest: &mut Guest,
+    target: &mut Target,
+) {
+    target.become_kept();
+    target.connect(guest, "");
+    keep_a_value(guest);
+    let sum = guest.succeed("md5sum < /tmp/in");
+    let [serial, ids] = identifiers(guest);
+    assert!(ids.contains("nguid") && ids.contains("uuid"), "{ids}");
+    replace_server(guest, target, Target::stop);
+    find_the_value(guest, &sum);
+    assert_eq!(identifiers(guest), [serial.clone(), ids.clone()]);
+    replace_server(guest, target, Target::kill);
+    assert_eq!(kv::exist(guest, "kept"), Err(KEY_DOES_NOT_EXIST));
+    let [serial_now, ids_now] = identifiers(guest);
+    assert_ne!(serial_now, serial);
+    let same = ids.lines().filter(|line| ids_now.lines().any(|now| now == *line));
+    assert_eq!(same.collect::<Vec<_>>(), [""; 0], "{ids_now}");
+    assert_eq!(ids_now.lines().count(), ids.lines().count());
+}
+
+/// The serial number of the guest's controller, and the NGUID and the UUID of its namespace 1.
+fn identifiers(guest: &mut Guest) -> [String; 2] {
+    ["cat /sys/class/nvme/nvme*/serial", "nvme ns-descs /dev/nvme[0-9] -n 1 | grep uid"]
+        .map(|script| guest.succeed(script))
+}
+
+/// Runs fio on the block namespace of a drive in the background.
+const FIO: &str = "fio --name=verified --direct=1 --ioengine=libaio --iodepth=16 --rw=randwrite \
+                   --bs=4k --size=24m --offset=64m --verify=crc32c --verify_fatal=1";
+
+/// Two virtual machines of one server, each with a device of its own. Each keeps the same key and
+/// the same blocks, with other content.
+#[test]
+fn killed_guest_does_not_disturb_another_one_of_the_server() {
+    let (target, sockets) = Target::start_pair();
+    let boot = |socket| {
+        let memory = Memory::Shared;
+        DEBIAN_12_WITH_SLOT.boot(&Hardware::Slots { memory, sockets: &[socket] })
+    };
+    let [first, second] = thread::scope(|scope| {
+        let first = scope.spawn(|| boot(&sockets[0]));
+        let second = boot(&sockets[1]);
+        [first.join().expect("it boots"), second]
+    });
+    let (Some(mut first), Some(mut second)) = (first, second) else { return };
+    let mut devices = Vec::new();
+    for guest in [&mut first, &mut second] {
+        let device = guest.block_device(2);
+        keep_a_value(guest);
+        guest.succeed(&format!("dd if=/tmp/in of={device} bs=4096 count=4 oflag=direct"));
+        // In a file, and not in this shell, which reads the script from it.
+        guest.succeed(&format!(
+            "{FIO} --filename={device} --rate_iops=400 > /tmp/fio 2>&1 & echo $! > /tmp/load"
+        ));
+        devices.push(device);
+    }
+    let is_busy = "kill -0 $(cat /tmp/load)";
+    for (guest, device) in [&mut first, &mut second].into_iter().zip(&devices) {
+        let own = guest.succeed("md5sum < /tmp/in");
+        find_the_value(guest, &own);
+        guest.succeed(&format!(
+            "dd if={device} of=/tmp/blocks bs=4096 count=4 iflag=direct && \
+             cmp -n 16384 /tmp/in /tmp/blocks && {is_busy}"
+        ));
+    }
+    let shown = target.shown();
+    assert!(shown.contains("/a.sock ") && shown.contains("/b.sock "), "{shown}");
+    second.succeed(is_busy);
+    drop(second);
+    first.succeed(&format!("{is_busy} || {{ cat /tmp/fio; exit 1; }}"));
+    let sum = first.succeed("md5sum < /tmp/in");
+    find_the_value(&mut first, &sum);
+    first.wait_for("! kill -0 $(cat /tmp/load)");
+    let said = first.succeed("cat /tmp/fio");
+    assert!(said.contains("err= 0"), "{said}");
+    let log = first.succeed("dmesg");
+    assert!(!log.contains("I/O error") && !log.contains("timeout"), "{log}");
+    let shown = target.shown();
+    assert!(shown.contains("/a.sock ") && !shown.contains("/b.sock "), "{shown}");
 }
 
 /// A guest that has the target's device from its start.

@@ -30,6 +30,8 @@ pub(crate) struct Target {
     /// Has the profile or the configuration that it was started with, if a test has made one.
     folder: Option<TempDir>,
     device: String,
+    /// Over PCIe: the state file that keeps its device, if it has one.
+    state: Option<TempDir>,
     /// Over NVMe/TCP.
     pub(crate) port: u16,
     /// Over PCIe: the folder of its vfio-user socket.
@@ -77,6 +79,31 @@ impl Target {
         self.folder = Some(folder);
     }
 
+    /// Restarts over PCIe with a device that a state file keeps.
+    pub(crate) fn become_kept(&mut self) {
+        let state = Some(tempfile::tempdir().unwrap());
+        *self = Self::start_with("trapped", tempfile::tempdir().unwrap(), "ideal", state);
+    }
+
+    /// Starts a server over PCIe with a drive of all kinds of namespaces for each of two sockets.
+    pub(crate) fn start_pair() -> (Self, [PathBuf; 2]) {
+        let folder = tempfile::tempdir().unwrap();
+        let sockets = ["a.sock", "b.sock"].map(|name| folder.path().join(name));
+        let parts = ["a", "b"].map(|name| {
+            format!(
+                "[[device]]\nname = \"{name}\"\ndevice = {DRIVE:?}\n[[subsystem]]\n\
+                 device = \"{name}\"\nnqn = \"nqn.2026-11.org.example:{name}\"\n\
+                 serial = \"{name}\"\nvfio_user = [\"{name}.sock\"]\n"
+            )
+        });
+        let configuration = format!("server = {{ http = \":0\" }}\n{}", parts.concat());
+        let path = folder.path().join(CONFIGURATION);
+        fs::write(&path, configuration).unwrap();
+        let mut target = Self::launch([OsStr::new("--config"), path.as_os_str()]);
+        target.folder = Some(folder);
+        (target, sockets)
+    }
+
     /// One as a configuration says, with one subsystem.
     pub(crate) fn become_server(&mut self, configuration: &str) {
         let folder = tempfile::tempdir().unwrap();
@@ -119,20 +146,23 @@ impl Target {
     }
 
     fn start_at(folder: TempDir, device: &str) -> Self {
-        Self::start_with_doorbells("trapped", folder, device)
+        Self::start_with("trapped", folder, device, None)
     }
 
     /// A target over PCIe, whose doorbells the guest maps.
     pub(crate) fn start_mapped(device: &str) -> Self {
-        Self::start_with_doorbells("mapped", tempfile::tempdir().unwrap(), device)
+        Self::start_with("mapped", tempfile::tempdir().unwrap(), device, None)
     }
 
-    fn start_with_doorbells(doorbells: &str, folder: TempDir, device: &str) -> Self {
+    fn start_with(doorbells: &str, folder: TempDir, device: &str, state: Option<TempDir>) -> Self {
         let socket = socket_in(&folder);
         let arguments = ["--device", device, "--http", ":0", "--doorbells", doorbells];
         let arguments = arguments.into_iter().map(OsStr::new);
         let socket = [OsStr::new("--vfio-user"), socket.as_os_str()];
-        let mut target = Self::launch(arguments.chain(socket));
+        let kept = state.as_ref().map(|folder| folder.path().join("device.state"));
+        let kept = kept.iter().flat_map(|path| [OsStr::new("--state"), path.as_os_str()]);
+        let mut target = Self::launch(arguments.chain(socket).chain(kept));
+        target.state = state;
         device.clone_into(&mut target.device);
         target.socket = Some(folder);
         target
@@ -173,9 +203,10 @@ impl Target {
         let output = lines(program.stdout.take().expect("its output is piped"), |_| ());
         let errors =
             lines(program.stderr.take().expect("its errors are piped"), |line| eprintln!("{line}"));
-        let (folder, socket, port) = (None, None, 0);
+        let (folder, state, socket, port) = (None, None, None, 0);
         let (device, name, status) = (String::new(), String::new(), String::new());
-        let mut target = Self { program, errors, folder, device, port, socket, name, status };
+        let mut target =
+            Self { program, errors, folder, device, state, port, socket, name, status };
         while target.name.is_empty() {
             let line = output.recv_timeout(TIMEOUT).expect("the target says where it is");
             if let Some(address) = line.strip_prefix("status: kvasir top ") {
@@ -220,13 +251,11 @@ impl Target {
     }
 
     /// The same, and returns the block device of the namespace `nsid`, which appears a little
-    /// later. Its number is of the order in which the host came upon its namespaces.
+    /// later.
     #[track_caller]
     pub(crate) fn connect_block(&self, guest: &mut Guest, nsid: u32) -> String {
         self.connect(guest, "--nr-io-queues=2");
-        let find = format!("grep -lx {nsid} /sys/block/nvme[0-9]n*/nsid");
-        guest.wait_for(&format!("device=$({find}) && [ -b /dev/$(echo $device | cut -d/ -f4) ]"));
-        format!("/dev/{}", guest.succeed(&format!("{find} | cut -d/ -f4")).trim())
+        guest.block_device(nsid)
     }
 
     /// Ends it with no chance to say goodbye. What it had in memory is gone.
@@ -235,11 +264,17 @@ impl Target {
         let _ = self.program.wait();
     }
 
-    /// Starts it on the port or the socket that it had before it was killed.
+    /// Ends it as a user does. It saves a device that has a state file.
+    pub(crate) fn stop(&mut self) {
+        kill_process(Pid::from_child(&self.program), Signal::TERM).unwrap();
+        assert!(self.program.wait().unwrap().success());
+    }
+
+    /// Starts it on the port or the socket that it had before it ended.
     pub(crate) fn start_again(&mut self) {
-        let folder = self.folder.take();
+        let (folder, state) = (self.folder.take(), self.state.take());
         *self = match self.socket.take() {
-            Some(socket) => Self::start_at(socket, &self.device),
+            Some(socket) => Self::start_with("trapped", socket, &self.device, state),
             None => Self::start_on(self.port, &self.device),
         };
         self.folder = folder;
