@@ -12,6 +12,7 @@ mod qemu;
 mod reach;
 mod report;
 mod signals;
+mod tenant;
 
 use crate::args::ServeArgs;
 use crate::output::{Failure, Output, say_aside};

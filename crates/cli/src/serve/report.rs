@@ -6,6 +6,7 @@ use crate::path::shown;
 use crate::serve::balance::Balance;
 use crate::serve::qemu;
 use crate::serve::reach::reachable;
+use crate::serve::tenant::Tenant;
 use base::human_bytes;
 use controller::TransportAddress;
 use node::server::{
@@ -26,6 +27,8 @@ pub(super) struct Listening {
     cores: u16,
     #[serde(skip_serializing_if = "Option::is_none")]
     balance: Option<Balance>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tenants: Vec<Tenant>,
     listeners: Vec<Listener>,
     /// Addresses of NVMe hosts.
     #[serde(skip)]
@@ -142,6 +145,7 @@ impl Listening {
             only,
             cores: config.cores.get(),
             balance: config.balance.map(Balance::from),
+            tenants: config.tenants.iter().map(Tenant::from).collect(),
             listeners: addresses.iter().map(Listener::new).collect(),
             reached,
             http: http.map(|address| format!("http://{}/status", reachable(address))),
@@ -268,6 +272,9 @@ impl Listening {
         );
         if let Some(balance) = &self.balance {
             text += &(balance.line() + "\n");
+        }
+        for tenant in &self.tenants {
+            text += &(tenant.line() + "\n");
         }
         self.describe_devices(&mut text);
         for Listener { address, port } in &self.referrals {

@@ -106,3 +106,19 @@ fn reload_with_other_members_of_a_tenant_changes_nothing() {
     assert_eq!(tenants(&served)[0]["weight"], 3);
     served.stop();
 }
+
+#[test]
+fn check_prints_the_tenants_of_the_file() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("server.toml");
+    let terms = "weight = 3\nrequests_per_second = 500\n[[tenant]]\nname = \"default\"\n";
+    std::fs::write(&path, file(terms)).unwrap();
+    let check = ["serve", "--check", "--config", path.to_str().unwrap()];
+    let checked = kvasir(check);
+    assert_eq!((checked.code, &checked.stderr[..]), (Some(0), ""));
+    let lines: Vec<_> = checked.stdout.lines().filter(|line| line.starts_with("tenant ")).collect();
+    let expected = ["tenant team: weight 3, requests_per_second 500", "tenant default: weight 1"];
+    assert_eq!(lines, expected);
+    let team = &json(check.iter().chain(&["--json"]))["tenants"][0];
+    assert_eq!((&team["host_nqns"][0], &team["bytes_per_second"]), (&HOST.into(), &Value::Null));
+}
