@@ -545,7 +545,7 @@ mod tests {
         let crcs: Vec<u32> = segments.iter().map(Buf::crc32c).collect();
         let page = page().with_crcs(&crcs);
         assert_eq!([page.crc_at(0, 3), page.crc_at(3, 4)], [Some(crcs[0]), Some(crcs[1])]);
-        for (start, len) in [(0, 4), (0, 2), (1, 2), (3, 3), (2, 5), (7, 4), (4, u32::MAX)] {
+        for (start, len) in [(0, 4), (0, 2), (1, 2), (1, 3), (3, 3), (2, 5), (7, 4)] {
             assert_eq!(page.crc_at(start, len), None, "{len} from {start}");
         }
         assert_eq!(page.crc(), None, "of all segments together");
