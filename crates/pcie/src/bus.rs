@@ -66,6 +66,9 @@ pub trait DoorbellPage {
     /// The offset is a multiple of 4 below 4,096.
     fn load(&self, offset: u64) -> u32;
 
+    /// Copies doorbells from the first one on. Each may be of another moment.
+    fn read(&self, into: &mut [u8]);
+
     /// Stores a doorbell, as a host does.
     fn store(&self, offset: u64, value: u32);
 }

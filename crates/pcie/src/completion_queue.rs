@@ -1,5 +1,6 @@
 use crate::bar0::Doorbell;
 use crate::bus::HostMemory;
+use crate::pending::Pending;
 use crate::polled_doorbells::PolledDoorbells;
 use crate::queue_fault::QueueFault;
 use crate::ring::Ring;
@@ -28,8 +29,8 @@ pub(crate) struct CompletionQueue {
     waiting: RefCell<VecDeque<Completion>>,
     /// The MSI-X vector that it raises, if any.
     vector: Option<u16>,
-    /// Whether entries were posted since its vector was raised.
-    has_unsignalled: Cell<bool>,
+    /// Has the queue while completions wait, and while its vector is to be raised.
+    pending: Rc<Pending>,
     /// Where the head is read, if the function is not told of each write.
     polled: RefCell<Option<Rc<PolledDoorbells>>>,
 }
@@ -40,6 +41,7 @@ impl CompletionQueue {
         memory: Rc<dyn HostMemory>,
         (address, entries): (u64, u16),
         vector: Option<u16>,
+        pending: Rc<Pending>,
     ) -> Self {
         Self {
             id,
@@ -49,7 +51,7 @@ impl CompletionQueue {
             head: Cell::new(0),
             waiting: RefCell::default(),
             vector,
-            has_unsignalled: Cell::new(false),
+            pending,
             polled: RefCell::default(),
         }
     }
@@ -72,6 +74,7 @@ impl CompletionQueue {
     pub(crate) fn post(&self, entry: Completion) -> Result<(), QueueFault> {
         if self.is_full() {
             self.waiting.borrow_mut().push_back(entry);
+            self.pending.room.insert(self.id);
             return self.look();
         }
         self.write(entry)
@@ -98,19 +101,22 @@ impl CompletionQueue {
     /// Asks the host to write the real doorbell when it makes room for completions that wait.
     pub(crate) fn arm(&self) {
         if let Some(polled) = self.polled.borrow().as_ref().filter(|_| self.is_waiting()) {
-            polled.set_event_index(self.doorbell(), self.head.get());
+            // If its memory has gone, the host finds no index there either.
+            let _ = polled.set_event_index(self.doorbell(), self.head.get());
         }
     }
 
     /// Forgets completions of a deleted submission queue that wait for room.
     pub(crate) fn forget(&self, submission: u16) {
         self.waiting.borrow_mut().retain(|entry| entry.queue_id() != submission);
+        self.note_waiting();
     }
 
-    /// Returns whether its vector is to be raised.
-    #[inline]
-    pub(crate) fn has_interrupt(&self) -> bool {
-        self.has_unsignalled.get() && self.vector.is_some()
+    /// Notes whether completions wait, after some have left.
+    fn note_waiting(&self) {
+        if !self.is_waiting() {
+            self.pending.room.remove(self.id);
+        }
     }
 
     /// Takes the value of the doorbell: the host has consumed the entries before it. Posts
@@ -132,13 +138,18 @@ impl CompletionQueue {
             let Some(entry) = self.waiting.borrow_mut().pop_front() else { break };
             self.write(entry)?;
         }
+        self.note_waiting();
         Ok(())
     }
 
-    /// Returns the vector to raise for entries that were posted since the last call.
+    /// Returns the vector to raise for entries, if any.
     #[inline]
-    pub(crate) fn take_interrupt(&self) -> Option<u16> {
-        self.has_unsignalled.take().then_some(self.vector).flatten()
+    pub(crate) fn vector(&self) -> Option<u16> {
+        self.vector
+    }
+
+    pub(crate) fn pending(&self) -> &Rc<Pending> {
+        &self.pending
     }
 
     #[inline]
@@ -157,7 +168,9 @@ impl CompletionQueue {
         if self.ring.advance() {
             self.phase.set(!self.phase.get());
         }
-        self.has_unsignalled.set(true);
+        if self.vector.is_some() {
+            self.pending.interrupts.insert(self.id);
+        }
         Ok(())
     }
 }

@@ -91,7 +91,7 @@ impl NvmeFunction {
     /// wakes the function's task.
     #[inline]
     pub fn look(&self) -> bool {
-        let has_work = self.0.look() && self.0.can_work();
+        let has_work = self.0.look(true) && self.0.can_work();
         if has_work {
             self.0.parts.work.notify();
         }
@@ -127,24 +127,26 @@ impl Function {
     /// Fetches commands from the admin queue and from the others in turn, and raises interrupts.
     /// Returns whether there is more to do.
     fn serve_once(&self) -> bool {
-        self.look();
+        // A caller that polls looks again.
+        self.look(!self.is_polled.get());
         let mut turn = Turn::default();
         self.parts.budget.begin_turn();
         let admin = self.queues.borrow().submission(0).cloned();
         if let Some(admin) = admin {
             self.fetch(&admin, &mut turn);
         }
-        let count = self.queues.borrow().submission_count();
-        for _ in 0..count {
-            let queue = self.queues.borrow().in_turn().cloned();
+        let mut ids = self.queues.borrow().with_commands();
+        loop {
+            let queue = self.queues.borrow().in_turn(&mut ids).cloned();
             let Some(queue) = queue else { break };
             self.fetch(&queue, &mut turn);
             // A command that does not fit the budget is the next, so that smaller ones do not
             // take what it waits for.
             if self.parts.budget.is_short() {
+                self.queues.borrow_mut().set_next(queue.id());
                 break;
             }
-            self.queues.borrow_mut().pass_turn();
+            self.queues.borrow_mut().set_next(queue.id() + 1);
             if turn.is_over() {
                 break;
             }
@@ -153,7 +155,7 @@ impl Function {
         if !turn.is_empty() {
             return true;
         }
-        !self.is_polled.get() && self.arm() && self.look() && self.can_work()
+        !self.is_polled.get() && self.arm() && self.look(true) && self.can_work()
     }
 
     /// Returns whether the task can do some of what [`Self::look`] has found: not if there are only
@@ -178,16 +180,17 @@ impl Function {
         self.queues.borrow().take_interrupt(|vector| self.master.raise(vector));
     }
 
-    /// Reads the doorbells that are polled. Returns whether a command can be fetched, or an
-    /// interrupt is to be raised.
+    /// Reads the doorbells that are polled, as [`Queues::look`] says. Returns whether a command can
+    /// be fetched, or an interrupt is to be raised.
     #[inline]
-    fn look(&self) -> bool {
+    fn look(&self, thorough: bool) -> bool {
         // The memory of a controller that is disabled, has failed or was shut down is the host's.
         if !self.parts.controller.takes_commands() {
             return false;
         }
         let queues = self.queues.borrow();
-        self.checked(queues.look()).is_some() && (queues.has_next() || queues.has_interrupt())
+        self.checked(queues.look(thorough)).is_some()
+            && (queues.has_next() || queues.has_interrupt())
     }
 
     /// Asks the host to write real doorbells. Returns whether doorbells are polled: those of before
@@ -225,7 +228,13 @@ impl Function {
 
     fn write_dword(&self, offset: u64, value: u32) {
         if let Some(doorbell) = Doorbell::at(offset) {
-            let rung = self.queues.borrow().ring(doorbell, value);
+            let queues = self.queues.borrow();
+            let mut rung = queues.ring(doorbell, value);
+            // It may come while the controller takes no commands.
+            if rung.is_ok() && self.parts.controller.takes_commands() {
+                rung = queues.look_at(doorbell);
+            }
+            drop(queues);
             self.checked(rung);
             return self.parts.work.notify();
         }
@@ -277,7 +286,8 @@ impl Function {
         let memory = self.parts.memory.clone();
         let queues = &mut *self.queues.borrow_mut();
         *queues = Queues::new(self.mapped.clone());
-        queues.add_completion(CompletionQueue::new(0, memory, completion, Some(0)));
+        let pending = queues.pending().clone();
+        queues.add_completion(CompletionQueue::new(0, memory, completion, Some(0), pending));
         let completions = queues.completion(0).expect("it was added").clone();
         let queue = SubmissionQueue::new(0, self.parts.clone(), submission, completions);
         let handle = Rc::new(QueueHandle(queue.clone()));

@@ -47,12 +47,15 @@ mod config_space;
 mod function;
 mod host_ram;
 mod manage;
+mod pending;
 mod polled_doorbells;
 mod queue_fault;
+mod queue_set;
 mod queues;
 mod ring;
 mod segments;
 mod submission_queue;
+mod tails;
 mod turn;
 mod work;
 

@@ -35,7 +35,8 @@ impl Function {
             return Err(Status::INVALID_INTERRUPT_VECTOR);
         }
         let memory = self.parts.memory.clone();
-        queues.add_completion(CompletionQueue::new(id, memory, place, vector));
+        let pending = queues.pending().clone();
+        queues.add_completion(CompletionQueue::new(id, memory, place, vector, pending));
         Ok(())
     }
 

@@ -43,12 +43,31 @@ impl PolledDoorbells {
         }
     }
 
+    /// Copies all doorbells from the first on. Each is one of a moment of its own: what is done
+    /// about one begins with [`Self::value`].
+    #[inline]
+    pub(crate) fn read(&self, into: &mut [u8]) -> Result<(), OutsideMemory> {
+        match self {
+            Self::Shadow { memory, values, .. } => memory.read(*values, into),
+            Self::Mapped(page) => {
+                page.read(into);
+                Ok(())
+            }
+        }
+    }
+
     /// Asks the host to write the real doorbell when the value moves on from `value`. It cannot be
     /// asked for mapped ones.
-    pub(crate) fn set_event_index(&self, doorbell: Doorbell, value: u16) {
-        if let Self::Shadow { memory, event_indexes, .. } = self {
-            // If its memory has gone, the host finds no index there either.
-            let _ = memory.store(event_indexes + doorbell.offset(), value.into());
+    pub(crate) fn set_event_index(
+        &self,
+        doorbell: Doorbell,
+        value: u16,
+    ) -> Result<(), OutsideMemory> {
+        match self {
+            Self::Shadow { memory, event_indexes, .. } => {
+                memory.store(event_indexes + doorbell.offset(), value.into())
+            }
+            Self::Mapped(_) => Ok(()),
         }
     }
 

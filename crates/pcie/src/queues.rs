@@ -1,18 +1,24 @@
 use crate::bar0::Doorbell;
 use crate::completion_queue::CompletionQueue;
+use crate::pending::Pending;
 use crate::polled_doorbells::PolledDoorbells;
 use crate::queue_fault::QueueFault;
+use crate::queue_set::{QueueIds, QueueSet};
 use crate::submission_queue::SubmissionQueue;
+use crate::tails::Tails;
 use std::rc::Rc;
 
-/// The queues of an enabled controller, the admin queues first.
+/// The queues of an enabled controller by their ids. Those of id 0 are the admin queues.
 #[derive(Default)]
 pub(crate) struct Queues {
-    submission: Vec<Rc<SubmissionQueue>>,
-    completion: Vec<Rc<CompletionQueue>>,
+    submission: Vec<Option<Rc<SubmissionQueue>>>,
+    completion: Vec<Option<Rc<CompletionQueue>>>,
+    /// Those that need something.
+    pending: Rc<Pending>,
     polled: Option<Rc<PolledDoorbells>>,
-    /// The place of the submission queue that is served next.
-    next: usize,
+    tails: Tails,
+    /// The submission queue that is served next has this id, or the next higher one with commands.
+    next: u16,
 }
 
 impl Queues {
@@ -21,44 +27,61 @@ impl Queues {
         Self { polled, ..Self::default() }
     }
 
-    pub(crate) fn submission_count(&self) -> usize {
-        self.submission.len()
+    /// Returns the set where queues note that they need something.
+    pub(crate) fn pending(&self) -> &Rc<Pending> {
+        &self.pending
     }
 
-    /// Returns the submission queue that is served next.
+    /// Returns the submission queues with commands to fetch.
     #[inline]
-    pub(crate) fn in_turn(&self) -> Option<&Rc<SubmissionQueue>> {
-        self.submission.get(self.next).or(self.submission.first())
+    pub(crate) fn with_commands(&self) -> QueueIds {
+        self.pending.commands.ids()
     }
 
-    /// Has the queue after that be served next.
+    /// Takes the submission queue of `ids` that is served next.
     #[inline]
-    pub(crate) fn pass_turn(&mut self) {
-        let next = self.next + 1;
-        self.next = if next < self.submission.len() { next } else { 0 };
+    pub(crate) fn in_turn(&self, ids: &mut QueueIds) -> Option<&Rc<SubmissionQueue>> {
+        self.submission(ids.next_from(self.next)?)
     }
 
+    /// Has the queues from this id on be served next.
+    #[inline]
+    pub(crate) fn set_next(&mut self, id: u16) {
+        self.next = id;
+    }
+
+    #[inline]
     pub(crate) fn submission(&self, id: u16) -> Option<&Rc<SubmissionQueue>> {
-        self.submission.iter().find(|queue| queue.id() == id)
+        self.submission.get(usize::from(id))?.as_ref()
     }
 
+    #[inline]
     pub(crate) fn completion(&self, id: u16) -> Option<&Rc<CompletionQueue>> {
-        self.completion.iter().find(|queue| queue.id() == id)
+        self.completion.get(usize::from(id))?.as_ref()
     }
 
     /// Returns whether a submission queue posts to this completion queue.
     pub(crate) fn uses(&self, completion: u16) -> bool {
-        self.submission.iter().any(|queue| queue.completions().id() == completion)
+        self.submission.iter().flatten().any(|queue| queue.completions().id() == completion)
     }
 
     pub(crate) fn add_submission(&mut self, queue: Rc<SubmissionQueue>) {
-        queue.set_polled(self.begin(queue.doorbell()));
-        self.submission.push(queue);
+        self.set_polled(&queue, self.begin(queue.doorbell()));
+        let id = queue.id();
+        *place(&mut self.submission, id) = Some(queue);
     }
 
     pub(crate) fn add_completion(&mut self, queue: CompletionQueue) {
         queue.set_polled(self.begin(queue.doorbell()));
-        self.completion.push(Rc::new(queue));
+        let id = queue.id();
+        *place(&mut self.completion, id) = Some(Rc::new(queue));
+    }
+
+    /// Has a queue read its tail there.
+    fn set_polled(&self, queue: &SubmissionQueue, polled: Option<Rc<PolledDoorbells>>) {
+        queue.set_polled(polled);
+        self.tails.set(queue.id(), queue.tail());
+        self.tails.unarmed.insert(queue.id());
     }
 
     /// Returns where a new queue reads its doorbell, if anywhere.
@@ -73,24 +96,27 @@ impl Queues {
     }
 
     pub(crate) fn remove_submission(&mut self, id: u16) -> Option<Rc<SubmissionQueue>> {
-        let place = self.submission.iter().position(|queue| queue.id() == id)?;
-        let removed = self.submission.remove(place);
+        let removed = self.submission.get_mut(usize::from(id))?.take()?;
         removed.completions().forget(id);
+        self.pending.commands.remove(id);
         Some(removed)
     }
 
+    /// Removes a completion queue to which no submission queue posts.
     pub(crate) fn remove_completion(&mut self, id: u16) {
-        self.completion.retain(|queue| queue.id() != id);
+        *place(&mut self.completion, id) = None;
+        self.pending.room.remove(id);
+        self.pending.interrupts.remove(id);
     }
 
     /// Has the I/O queues read their doorbells in host memory.
     pub(crate) fn set_shadow(&mut self, shadow: PolledDoorbells) {
         let shadow = Rc::new(shadow);
-        for queue in self.submission.iter().filter(|queue| shadow.has_those_of(queue.id())) {
-            queue.set_polled(Some(shadow.clone()));
+        for queue in self.submission.iter().flatten() {
+            self.set_polled(queue, Some(shadow.clone()).filter(|it| it.has_those_of(queue.id())));
         }
-        for queue in self.completion.iter().filter(|queue| shadow.has_those_of(queue.id())) {
-            queue.set_polled(Some(shadow.clone()));
+        for queue in self.completion.iter().flatten() {
+            queue.set_polled(Some(shadow.clone()).filter(|it| it.has_those_of(queue.id())));
         }
         self.polled = Some(shadow);
     }
@@ -107,11 +133,33 @@ impl Queues {
         }
     }
 
-    /// Reads the doorbells that are polled.
-    pub(crate) fn look(&self) -> Result<(), QueueFault> {
-        if self.polled.is_some() {
-            self.completion.iter().try_for_each(|queue| queue.look())?;
-            self.submission.iter().try_for_each(|queue| queue.look())?;
+    /// Reads a doorbell that the host has written to BAR 0, if it is polled.
+    pub(crate) fn look_at(&self, doorbell: Doorbell) -> Result<(), QueueFault> {
+        match doorbell {
+            Doorbell::Tail(id) => self.tails.look_at(id, |id| self.look_at_tail(id)).map(|_| ()),
+            Doorbell::Head(id) => self.completion(id).map_or(Ok(()), |queue| queue.look()),
+        }
+    }
+
+    /// Has a submission queue take its tail, if that is polled. Returns the tail.
+    #[inline]
+    fn look_at_tail(&self, id: u16) -> Result<Option<u16>, QueueFault> {
+        self.submission(id).map_or(Ok(None), |queue| queue.look())
+    }
+
+    /// Reads the doorbells that are polled. After a `thorough` call, either a command can be
+    /// fetched, or all of them were read. Another call may leave out queues that were not used
+    /// recently.
+    pub(crate) fn look(&self, thorough: bool) -> Result<(), QueueFault> {
+        let Some(polled) = &self.polled else { return Ok(()) };
+        for id in self.pending.room.ids() {
+            self.completion(id).map_or(Ok(()), |queue| queue.look())?;
+        }
+        let take = |id| self.look_at_tail(id);
+        let has_read_all = self.tails.look(polled, thorough, take)?;
+        // A recent queue may have news and no room for its commands.
+        if thorough && !has_read_all && !self.has_next() {
+            self.tails.look_at_all(polled, &QueueSet::default(), take)?;
         }
         Ok(())
     }
@@ -119,31 +167,47 @@ impl Queues {
     /// Asks the host to write real doorbells from now on. Returns whether doorbells are polled,
     /// which are to be read once more then.
     pub(crate) fn arm(&self) -> bool {
-        self.completion.iter().for_each(|queue| queue.arm());
-        self.submission.iter().for_each(|queue| queue.arm());
+        for id in self.pending.room.ids() {
+            self.completion(id).into_iter().for_each(|queue| queue.arm());
+        }
+        for id in self.tails.unarmed.take() {
+            // If its memory has gone, the host finds no index there either, until it is back.
+            if self.submission(id).is_some_and(|queue| queue.arm().is_err()) {
+                self.tails.unarmed.insert(id);
+            }
+        }
         self.polled.is_some()
     }
 
     /// Returns whether an interrupt is to be raised.
     #[inline]
     pub(crate) fn has_interrupt(&self) -> bool {
-        self.completion.iter().any(|queue| queue.has_interrupt())
+        !self.pending.interrupts.is_empty()
     }
 
     /// Returns whether a command can be fetched.
     #[inline]
     pub(crate) fn has_next(&self) -> bool {
-        self.submission.iter().any(|queue| queue.has_next())
+        let has_next = |id| self.submission(id).is_some_and(|queue| queue.has_next());
+        self.pending.commands.ids().any(has_next)
     }
 
     /// Calls `raise` with the vectors of queues that have posted completions.
     #[inline]
     pub(crate) fn take_interrupt(&self, raise: impl Fn(u16)) {
-        self.completion.iter().filter_map(|queue| queue.take_interrupt()).for_each(raise);
+        let vectors = self.pending.interrupts.take();
+        vectors.filter_map(|id| self.completion(id)?.vector()).for_each(raise);
     }
 
     /// Ends all queues.
     pub(crate) fn close(self) {
-        self.submission.iter().for_each(|queue| queue.close());
+        self.submission.iter().flatten().for_each(|queue| queue.close());
     }
+}
+
+/// Returns the place of a queue by its id.
+fn place<Q>(queues: &mut Vec<Option<Q>>, id: u16) -> &mut Option<Q> {
+    let place = usize::from(id);
+    queues.resize_with(queues.len().max(place + 1), || None);
+    &mut queues[place]
 }

@@ -1,7 +1,8 @@
 use crate::bar0::Doorbell;
 use crate::budget::Budget;
-use crate::bus::HostMemory;
+use crate::bus::{HostMemory, OutsideMemory};
 use crate::completion_queue::CompletionQueue;
+use crate::pending::Pending;
 use crate::polled_doorbells::PolledDoorbells;
 use crate::queue_fault::QueueFault;
 use crate::ring::Ring;
@@ -36,6 +37,8 @@ pub(crate) struct SubmissionQueue {
     /// The end of the commands that the host has submitted.
     tail: Cell<u16>,
     completions: Rc<CompletionQueue>,
+    /// Has the queue while the host has submitted more than was fetched.
+    pending: Rc<Pending>,
     /// Fetched commands without a completion, by their ids.
     fetched: RefCell<HashMap<u16, Fetched, FixedState>>,
     order: RefCell<FusedOrder<Capsule>>,
@@ -85,6 +88,7 @@ impl SubmissionQueue {
             parts,
             ring: Ring::new(address, ENTRY_BYTES, entries),
             tail: Cell::new(0),
+            pending: completions.pending().clone(),
             completions,
             fetched: RefCell::default(),
             order: RefCell::default(),
@@ -116,22 +120,28 @@ impl SubmissionQueue {
         *self.polled.borrow_mut() = polled;
     }
 
-    /// Reads the tail, if it is polled.
+    /// Takes the tail, if it is polled. Returns it.
     #[inline]
-    pub(crate) fn look(&self) -> Result<(), QueueFault> {
+    pub(crate) fn look(&self) -> Result<Option<u16>, QueueFault> {
         let value = self.polled.borrow().as_ref().map(|polled| polled.value(self.doorbell()));
-        match value {
-            Some(Ok(tail)) => self.set_tail(tail),
-            // A guest's firmware may move memory while a queue is there.
-            Some(Err(_)) | None => Ok(()),
-        }
+        // A guest's firmware may move memory while a queue is there.
+        let Some(Ok(tail)) = value else { return Ok(None) };
+        self.set_tail(tail)?;
+        Ok(Some(self.tail.get()))
     }
 
     /// Asks the host to write the real doorbell with its next command.
-    pub(crate) fn arm(&self) {
-        if let Some(polled) = &*self.polled.borrow() {
-            polled.set_event_index(self.doorbell(), self.tail.get());
-        }
+    pub(crate) fn arm(&self) -> Result<(), OutsideMemory> {
+        let polled = self.polled.borrow();
+        let set =
+            |polled: &Rc<PolledDoorbells>| polled.set_event_index(self.doorbell(), self.tail.get());
+        polled.as_ref().map_or(Ok(()), set)
+    }
+
+    /// Returns the end of the commands that the host has submitted.
+    #[inline]
+    pub(crate) fn tail(&self) -> u16 {
+        self.tail.get()
     }
 
     /// Takes the value of the doorbell.
@@ -139,7 +149,18 @@ impl SubmissionQueue {
     pub(crate) fn set_tail(&self, tail: u32) -> Result<(), QueueFault> {
         let tail = u16::try_from(tail).ok().filter(|tail| *tail < self.ring.entries());
         self.tail.set(tail.ok_or(QueueFault)?);
+        self.note_pending();
         Ok(())
+    }
+
+    /// Notes whether there are commands to fetch.
+    #[inline]
+    fn note_pending(&self) {
+        if self.ring.position() == self.tail.get() {
+            self.pending.commands.remove(self.id);
+        } else {
+            self.pending.commands.insert(self.id);
+        }
     }
 
     /// Returns whether the next command can be fetched.
@@ -183,6 +204,7 @@ impl SubmissionQueue {
                 }
             }
         }
+        self.note_pending();
         self.execute_held();
         Ok(())
     }

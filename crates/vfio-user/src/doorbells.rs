@@ -41,6 +41,11 @@ impl DoorbellPage for MappedDoorbells {
     }
 
     #[inline]
+    fn read(&self, into: &mut [u8]) {
+        self.page.read(0, into);
+    }
+
+    #[inline]
     fn store(&self, offset: u64, value: u32) {
         self.page.store(offset, value.to_le());
     }

@@ -81,6 +81,12 @@ impl DoorbellPage for Doorbells {
         self.at(offset).get()
     }
 
+    fn read(&self, into: &mut [u8]) {
+        for (bytes, doorbell) in into.chunks_mut(4).zip(&self.0) {
+            bytes.copy_from_slice(&doorbell.get().to_le_bytes());
+        }
+    }
+
     fn store(&self, offset: u64, value: u32) {
         self.at(offset).set(value);
     }

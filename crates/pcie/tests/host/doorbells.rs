@@ -1,4 +1,5 @@
 use crate::world::{KV, run_real};
+use pcie::DoorbellPage;
 use spec::{Command, Configuration, Shutdown, Status};
 
 #[test]
@@ -159,5 +160,108 @@ fn a_shadow_without_memory_has_no_news() {
         driver.write(0x1008, 1);
         driver.settle().await;
         assert!(driver.try_next(1).is_some());
+    });
+}
+
+#[test]
+fn a_busy_queue_hides_no_other_one() {
+    for is_mapped in [false, true] {
+        run_real(8, async |world| {
+            let driver = if is_mapped { world.attach_mapped() } else { world.attach() };
+            driver.enable();
+            for queue in 1..=40 {
+                driver.create_queue(queue, 64).await;
+            }
+            let values = driver.ram.allocate(1);
+            if !is_mapped {
+                let config = Command::doorbell_buffer_config(values, driver.ram.allocate(1));
+                assert_eq!(driver.admin(config).await.status(), Status::SUCCESS);
+            }
+            driver.function.set_polled();
+            // Writes a doorbell, and no real one.
+            let write = |offset: u64, value: u32| match &driver.mapped {
+                Some(page) => page.store(offset, value),
+                None => driver.ram.put(values + offset, &value.to_le_bytes()),
+            };
+            let mut busy = 0;
+            for other in 2..=40 {
+                driver.push(other, Command::exist(KV, b"k").with_command_id(1));
+                write(u64::from(other) * 8, 1);
+                let mut rounds = 0;
+                while driver.try_next(other).is_none() {
+                    assert!(rounds < 5, "queue {other} is not looked at");
+                    rounds += 1;
+                    driver.push(1, Command::exist(KV, b"k").with_command_id(1));
+                    busy = (busy + 1) % 64;
+                    write(8, busy);
+                    assert!(driver.function.look(), "the busy queue has more");
+                    driver.settle().await;
+                    assert!(driver.try_next(1).is_some());
+                    write(12, busy);
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn a_function_that_sleeps_is_told_of_each_queue_that_was_busy() {
+    run_real(9, async |world| {
+        let driver = world.host(64).await;
+        for queue in 2..=40 {
+            driver.create_queue(queue, 64).await;
+        }
+        driver.use_shadow().await;
+        driver.function.set_polled();
+        for round in 0..6 {
+            for queue in 1..=40 {
+                for _ in 0..(queue + round) % 3 {
+                    driver.submit(queue, Command::exist(KV, b"k"));
+                }
+                driver.function.look();
+                driver.settle().await;
+            }
+            driver.function.arm();
+            assert!(!driver.function.look());
+            for queue in 1..=40 {
+                let before = driver.doorbells.get();
+                driver.submit(queue, Command::exist(KV, b"k"));
+                assert_eq!(driver.doorbells.get(), before + 1, "queue {queue} rings");
+                driver.settle().await;
+                while driver.try_next(queue).is_some() {}
+                driver.ring_head(queue);
+                driver.function.arm();
+                assert!(!driver.function.look());
+            }
+        }
+    });
+}
+
+#[test]
+fn a_queue_without_room_for_completions_hides_no_other_one() {
+    run_real(9, async |world| {
+        let driver = world.host(64).await;
+        driver.create_queue(2, 4).await;
+        driver.use_shadow().await;
+        driver.function.set_polled();
+        let exist = || Command::exist(KV, b"k");
+        // The event index of queue 1 is not set again.
+        driver.submit(1, exist());
+        assert!(driver.function.look());
+        driver.settle().await;
+        // The host consumes nothing of queue 2, so the fourth completion waits for room.
+        for commands in [3, 1] {
+            (0..commands).for_each(|_| _ = driver.submit(2, exist()));
+            assert!(driver.function.look());
+            driver.settle().await;
+        }
+        driver.submit(2, exist());
+        assert!(!driver.function.look(), "the commands of queue 2 have no room");
+        let before = driver.doorbells.get();
+        driver.submit(2, exist());
+        driver.submit(1, exist());
+        assert_eq!(driver.doorbells.get(), before, "the function is awake");
+        driver.function.arm();
+        assert!(driver.function.look(), "queue 1 has a command");
     });
 }

@@ -41,6 +41,12 @@ impl DoorbellPage for MappedPage {
         self.0[usize::try_from(offset / 4).expect("it is short")].get()
     }
 
+    fn read(&self, into: &mut [u8]) {
+        for (bytes, word) in into.chunks_mut(4).zip(&self.0) {
+            bytes.copy_from_slice(&word.get().to_le_bytes());
+        }
+    }
+
     fn store(&self, offset: u64, value: u32) {
         self.0[usize::try_from(offset / 4).expect("it is short")].set(value);
     }
