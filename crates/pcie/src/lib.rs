@@ -20,7 +20,8 @@
 //!    those of I/O queues to its own memory: the function reads them while it has something to do,
 //!    and asks for real doorbells before it waits. Or the transport lets the host map the page of
 //!    BAR 0 that has them all ([`DoorbellPage`]): then the function is polled without end.
-//! 7. In virtual time a simulated host drives the same function: its memory is a [`HostRam`].
+//! 7. In virtual time a simulated host drives the same function ([`host`]): its memory is a
+//!    [`HostRam`].
 //!
 //! # Guarantees
 //! - Nothing that a host writes to registers, queues or memory panics. A broken rule of queues ends
@@ -45,6 +46,7 @@ mod bus_master;
 mod completion_queue;
 mod config_space;
 mod function;
+pub mod host;
 mod host_ram;
 mod manage;
 mod pending;

@@ -1,7 +1,7 @@
-use crate::driver::Driver;
 use crate::ram::{PAGE, PAGE_BYTES, place};
 use crate::world::{BLOCK, KV, World, run, run_real};
 use pcie::PciFunction;
+use pcie::host::Driver;
 use spec::{Command, ErrorEntry, LogPage, SglDescriptor, Status, StoreOptions};
 use zerocopy::{FromBytes, IntoBytes};
 

@@ -6,11 +6,7 @@ mod data;
 #[cfg(test)]
 mod doorbells;
 #[cfg(test)]
-mod driver;
-#[cfg(test)]
 mod enabling;
-#[cfg(test)]
-mod interrupts;
 #[cfg(test)]
 mod mapped_doorbells;
 #[cfg(test)]

@@ -1,5 +1,3 @@
-use crate::driver::{Driver, MappedPage};
-use crate::interrupts::Raised;
 use base::Nanos;
 use clock::{CodeCosts, Cores, Gate, Group};
 use controller::{
@@ -8,6 +6,7 @@ use controller::{
 };
 use engine::{Ack, HashIndex, IndexConfig, KeySpaceId, Store};
 use media::{BlocksShape, Memory, MemoryBlocks, Shape, Victims};
+use pcie::host::{Driver, MappedPage, Raised};
 use pcie::{DoorbellPage, HostRam, NvmeFunction};
 use reactor::Reactor;
 use spec::{AddressFamily, Text};

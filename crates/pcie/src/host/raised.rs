@@ -1,27 +1,28 @@
+use crate::bus::Interrupts;
 use clock::Notify;
-use pcie::Interrupts;
 use std::cell::{Cell, RefCell};
 
 /// Counts the interrupts of each vector, and wakes the task that waits for one.
 #[derive(Default)]
-pub(crate) struct Raised {
+pub struct Raised {
     counts: RefCell<Vec<u64>>,
     latest: Cell<u64>,
     notify: Notify,
 }
 
 impl Raised {
-    pub(crate) fn count(&self, vector: usize) -> u64 {
+    /// Returns how many there were of a vector.
+    pub fn count(&self, vector: usize) -> u64 {
         self.counts.borrow().get(vector).copied().unwrap_or(0)
     }
 
-    /// How many there were of all vectors.
-    pub(crate) fn total(&self) -> u64 {
+    /// Returns how many there were of all vectors.
+    pub fn total(&self) -> u64 {
         self.latest.get()
     }
 
     /// Waits until there were more than `seen`.
-    pub(crate) async fn after(&self, seen: u64) {
+    pub async fn after(&self, seen: u64) {
         while self.latest.get() <= seen {
             self.notify.wait().await;
         }

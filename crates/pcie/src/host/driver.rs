@@ -1,8 +1,10 @@
-use crate::interrupts::Raised;
-use crate::ram::PAGE;
+use crate::bus::{DoorbellPage, PciFunction, Region};
+use crate::function::NvmeFunction;
+use crate::host::{MappedPage, Raised};
+use crate::host_ram::HostRam;
+use crate::segments::PAGE;
 use base::Nanos;
 use clock::{Stage, sleep};
-use pcie::{DoorbellPage, HostRam, NvmeFunction, PciFunction, Region};
 use spec::{Command, Completion, Configuration, ControllerStatus, Property, Status};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -13,51 +15,30 @@ use zerocopy::{FromBytes, IntoBytes};
 const ADMIN_ENTRIES: u16 = 32;
 
 /// A host's driver of a function: registers by accesses to BAR 0, queues in its memory.
-pub(crate) struct Driver {
-    pub(crate) function: NvmeFunction,
-    pub(crate) ram: Rc<HostRam>,
-    pub(crate) raised: Rc<Raised>,
+pub struct Driver {
+    /// The function, as a transport accesses it.
+    pub function: NvmeFunction,
+    /// The host's memory.
+    pub ram: Rc<HostRam>,
+    /// The host's interrupts.
+    pub raised: Rc<Raised>,
     queues: RefCell<BTreeMap<u16, Rc<Pair>>>,
     /// The pages of Doorbell Buffer Config, if it was sent.
     shadow: Cell<Option<(u64, u64)>>,
     /// The page of doorbells, if the driver has mapped it.
-    pub(crate) mapped: Option<Rc<MappedPage>>,
+    pub mapped: Option<Rc<MappedPage>>,
     /// Writes of real doorbells.
-    pub(crate) doorbells: Cell<u64>,
-}
-
-/// The page of doorbells of BAR 0.
-pub(crate) struct MappedPage([Cell<u32>; 1024]);
-
-impl Default for MappedPage {
-    /// What a page has that another function used.
-    fn default() -> Self {
-        Self([const { Cell::new(u32::MAX) }; 1024])
-    }
-}
-
-impl DoorbellPage for MappedPage {
-    fn load(&self, offset: u64) -> u32 {
-        self.0[usize::try_from(offset / 4).expect("it is short")].get()
-    }
-
-    fn read(&self, into: &mut [u8]) {
-        for (bytes, word) in into.chunks_mut(4).zip(&self.0) {
-            bytes.copy_from_slice(&word.get().to_le_bytes());
-        }
-    }
-
-    fn store(&self, offset: u64, value: u32) {
-        self.0[usize::try_from(offset / 4).expect("it is short")].set(value);
-    }
+    pub doorbells: Cell<u64>,
 }
 
 /// A queue pair as the driver has it.
-pub(crate) struct Pair {
+pub struct Pair {
     id: u16,
     entries: u16,
-    pub(crate) submission: u64,
-    pub(crate) completion: u64,
+    /// The address of the submission queue.
+    pub submission: u64,
+    /// The address of the completion queue.
+    pub completion: u64,
     tail: Cell<u16>,
     head: Cell<u16>,
     phase: Cell<bool>,
@@ -65,35 +46,41 @@ pub(crate) struct Pair {
 }
 
 impl Driver {
-    pub(crate) fn new(function: NvmeFunction, ram: Rc<HostRam>, raised: Rc<Raised>) -> Self {
+    /// Creates the driver of a host with this memory and these interrupts.
+    pub fn new(function: NvmeFunction, ram: Rc<HostRam>, raised: Rc<Raised>) -> Self {
         let (queues, shadow, mapped, doorbells) = Default::default();
         Self { function, ram, raised, queues, shadow, mapped, doorbells }
     }
 
-    pub(crate) fn read(&self, offset: u64) -> u32 {
+    /// Reads a dword of BAR 0.
+    pub fn read(&self, offset: u64) -> u32 {
         let mut bytes = [0; 4];
         self.function.read(Region::Bar0, offset, &mut bytes);
         u32::from_le_bytes(bytes)
     }
 
-    pub(crate) fn write(&self, offset: u64, value: u32) {
+    /// Writes a dword of BAR 0.
+    pub fn write(&self, offset: u64, value: u32) {
         self.function.write(Region::Bar0, offset, &value.to_le_bytes());
     }
 
-    pub(crate) fn property(&self, property: Property) -> u32 {
+    /// Reads a property of 4 bytes, or the lower half of one of 8.
+    pub fn property(&self, property: Property) -> u32 {
         self.read(property.0.into())
     }
 
-    pub(crate) fn status(&self) -> ControllerStatus {
+    /// Reads the status of the controller.
+    pub fn status(&self) -> ControllerStatus {
         ControllerStatus(self.property(Property::CSTS))
     }
 
-    pub(crate) fn configure(&self, configuration: Configuration) {
+    /// Writes the configuration of the controller.
+    pub fn configure(&self, configuration: Configuration) {
         self.write(Property::CC.0.into(), configuration.0);
     }
 
     /// Sets the admin queues, as drivers do before they enable the controller.
-    pub(crate) fn set_admin_queues(&self, submission: u64, completion: u64, entries: u16) {
+    pub fn set_admin_queues(&self, submission: u64, completion: u64, entries: u16) {
         let size = u32::from(entries - 1);
         self.write(Property::AQA.0.into(), size << 16 | size);
         for (property, address) in [(Property::ASQ, submission), (Property::ACQ, completion)] {
@@ -102,13 +89,16 @@ impl Driver {
     }
 
     /// Lets the function access memory, or not (Bus Master Enable).
-    pub(crate) fn set_bus_master(&self, is_enabled: bool) {
+    pub fn set_bus_master(&self, is_enabled: bool) {
         let command = if is_enabled { 0b110 } else { 0b010 };
         self.function.write(Region::Config, 0x04, &[command]);
     }
 
     /// Enables the controller with new admin queues.
-    pub(crate) fn enable(&self) {
+    ///
+    /// # Panics
+    /// If it is not ready then.
+    pub fn enable(&self) {
         self.set_bus_master(true);
         self.queues.take();
         self.shadow.set(None);
@@ -118,8 +108,8 @@ impl Driver {
         assert!(self.status().is_ready(), "{:?}", self.status());
     }
 
-    /// A queue pair in new memory, which the controller does not know.
-    pub(crate) fn pair(&self, id: u16, entries: u16) -> Rc<Pair> {
+    /// Allocates a queue pair, which the controller does not know.
+    pub fn pair(&self, id: u16, entries: u16) -> Rc<Pair> {
         let pages = |bytes: u64| (u64::from(entries) * bytes).div_ceil(PAGE);
         let pair = Rc::new(Pair {
             id,
@@ -136,7 +126,10 @@ impl Driver {
     }
 
     /// Creates I/O queue `id` with a completion queue and an interrupt vector of its own.
-    pub(crate) async fn create_queue(&self, id: u16, entries: u16) {
+    ///
+    /// # Panics
+    /// If the controller refuses it.
+    pub async fn create_queue(&self, id: u16, entries: u16) {
         let pair = self.pair(id, entries);
         let create = Command::create_io_cq(id, entries, pair.completion, Some(id));
         assert_eq!(self.admin(create).await.status(), Status::SUCCESS);
@@ -145,24 +138,34 @@ impl Driver {
     }
 
     /// Has the controller read doorbells of I/O queues from memory.
-    pub(crate) async fn use_shadow(&self) {
+    ///
+    /// # Panics
+    /// If it refuses that.
+    pub async fn use_shadow(&self) {
         let (values, indexes) = (self.ram.allocate(1), self.ram.allocate(1));
         let config = Command::doorbell_buffer_config(values, indexes);
         assert_eq!(self.admin(config).await.status(), Status::SUCCESS);
         self.shadow.set(Some((values, indexes)));
     }
 
-    pub(crate) fn queue(&self, id: u16) -> Rc<Pair> {
+    /// Returns a queue pair that was created.
+    ///
+    /// # Panics
+    /// If there is none with this id.
+    pub fn queue(&self, id: u16) -> Rc<Pair> {
         self.queues.borrow()[&id].clone()
     }
 
     /// Executes an admin command.
-    pub(crate) async fn admin(&self, command: Command) -> Completion {
+    pub async fn admin(&self, command: Command) -> Completion {
         self.execute(0, command).await
     }
 
     /// Executes a command that is alone on its queue.
-    pub(crate) async fn execute(&self, queue: u16, command: Command) -> Completion {
+    ///
+    /// # Panics
+    /// If another command is completed.
+    pub async fn execute(&self, queue: u16, command: Command) -> Completion {
         let id = self.submit(queue, command);
         let completion = self.next(queue).await;
         assert_eq!(completion.command_id(), id);
@@ -170,7 +173,7 @@ impl Driver {
     }
 
     /// Submits a command. Returns its id.
-    pub(crate) fn submit(&self, queue: u16, command: Command) -> u16 {
+    pub fn submit(&self, queue: u16, command: Command) -> u16 {
         let pair = self.queue(queue);
         let id = pair.next_id.get();
         pair.next_id.set(if id == 0xfffe { 1 } else { id + 1 });
@@ -180,7 +183,7 @@ impl Driver {
     }
 
     /// Writes a command to its queue and does not ring.
-    pub(crate) fn push(&self, queue: u16, command: Command) {
+    pub fn push(&self, queue: u16, command: Command) {
         let pair = self.queue(queue);
         let tail = pair.tail.get();
         self.ram.put(pair.submission + u64::from(tail) * 64, command.as_bytes());
@@ -188,12 +191,13 @@ impl Driver {
     }
 
     /// Goes back by so many commands that were written, to write others in their place.
-    pub(crate) fn rewind(&self, queue: u16, commands: u16) {
+    pub fn rewind(&self, queue: u16, commands: u16) {
         let pair = self.queue(queue);
         pair.tail.set((pair.tail.get() + pair.entries - commands) % pair.entries);
     }
 
-    pub(crate) fn ring_tail(&self, queue: u16) {
+    /// Tells the function of commands that were written.
+    pub fn ring_tail(&self, queue: u16) {
         let pair = self.queue(queue);
         self.ring(queue, u64::from(queue) * 8, pair.tail.get());
     }
@@ -223,7 +227,10 @@ impl Driver {
     }
 
     /// Takes the next completion of a queue, if it was posted. Does not give the entry back.
-    pub(crate) fn try_next(&self, queue: u16) -> Option<Completion> {
+    ///
+    /// # Panics
+    /// If it is one of another submission queue.
+    pub fn try_next(&self, queue: u16) -> Option<Completion> {
         let pair = self.queue(queue);
         let bytes = self.ram.get(pair.completion + u64::from(pair.head.get()) * 16, 16);
         if (bytes[14] & 1 == 1) != pair.phase.get() {
@@ -239,13 +246,13 @@ impl Driver {
     }
 
     /// Gives the entries of taken completions back.
-    pub(crate) fn ring_head(&self, queue: u16) {
+    pub fn ring_head(&self, queue: u16) {
         let pair = self.queue(queue);
         self.ring(pair.id, u64::from(queue) * 8 + 4, pair.head.get());
     }
 
     /// Waits for the next completion of a queue by interrupts, and gives its entry back.
-    pub(crate) async fn next(&self, queue: u16) -> Completion {
+    pub async fn next(&self, queue: u16) -> Completion {
         loop {
             let seen = self.raised.total();
             if let Some(completion) = self.try_next(queue) {
@@ -257,7 +264,7 @@ impl Driver {
     }
 
     /// Lets everything else happen that does happen.
-    pub(crate) async fn settle(&self) {
+    pub async fn settle(&self) {
         sleep(Nanos::from_millis(100), Stage::Queue).await;
     }
 }
