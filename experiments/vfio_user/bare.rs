@@ -1,6 +1,5 @@
-use crate::queue::{BLOCK_BYTES, Host, Place, Queue};
-use crate::shared::Shared;
 use experiments::loopback::core;
+use guest::{BLOCK_BYTES, Doorbells, GuestMemory, Place, Queue};
 use spec::{Command, Completion, Status};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +11,7 @@ const ENTRIES: u16 = 1_024;
 /// A thread that answers reads in a ring of commands, and does nothing else: no registers, no
 /// checks, one queue.
 pub(crate) struct BareRing {
-    memory: Arc<Shared>,
+    memory: Arc<GuestMemory>,
     place: Place,
     /// The doorbells: a tail, and a head that it does not need.
     doorbells: usize,
@@ -21,12 +20,12 @@ pub(crate) struct BareRing {
 }
 
 /// The host's end.
-pub(crate) struct Doorbells {
-    memory: Arc<Shared>,
+pub(crate) struct BareDoorbells {
+    memory: Arc<GuestMemory>,
     address: usize,
 }
 
-impl Host for Doorbells {
+impl Doorbells for BareDoorbells {
     #[inline]
     fn ring_tail(&mut self, tail: u16) {
         self.memory.store(self.address, tail.into());
@@ -41,7 +40,7 @@ impl Host for Doorbells {
 impl BareRing {
     /// Starts it with so many blocks in memory.
     pub(crate) fn start(blocks: u64) -> Self {
-        let memory = Arc::new(Shared::new(16 << 20));
+        let memory = Arc::new(GuestMemory::new(16 << 20));
         let place = Place::allocate(&memory, ENTRIES);
         let doorbells = memory.allocate(8);
         let stop = Arc::<AtomicBool>::default();
@@ -52,9 +51,9 @@ impl BareRing {
         Self { memory, place, doorbells, stop, thread }
     }
 
-    pub(crate) fn queue(&self) -> Queue<Doorbells> {
-        let host = Doorbells { memory: self.memory.clone(), address: self.doorbells };
-        Queue::new(&self.memory, self.place, host)
+    pub(crate) fn queue(&self) -> Queue<BareDoorbells> {
+        let doorbells = BareDoorbells { memory: self.memory.clone(), address: self.doorbells };
+        Queue::new(&self.memory, self.place, doorbells)
     }
 
     pub(crate) fn stop(self) {
@@ -63,7 +62,7 @@ impl BareRing {
     }
 }
 
-fn answer(memory: &Shared, place: Place, doorbells: usize, blocks: u64, stop: &AtomicBool) {
+fn answer(memory: &GuestMemory, place: Place, doorbells: usize, blocks: u64, stop: &AtomicBool) {
     let blocks = usize::try_from(blocks).expect("a few thousand");
     let content = vec![7_u8; blocks * BLOCK_BYTES];
     let (mut head, mut tail, mut phase) = (0, 0, 1);

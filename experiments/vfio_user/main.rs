@@ -5,9 +5,6 @@
 //! cores.
 
 mod bare;
-mod guest;
-mod queue;
-mod shared;
 
 use bare::BareRing;
 use experiments::loopback::core;
@@ -15,8 +12,7 @@ use experiments::loopback::exchange::{Exchange, Kind};
 use experiments::loopback::load::{BLOCKS, Grants, Load};
 use experiments::loopback::target::{Kept, Target};
 use experiments::median;
-use guest::Guest;
-use queue::{BLOCK_BYTES, Host, Queue};
+use guest::{BLOCK_BYTES, Doorbells, Guest, Queue};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -97,7 +93,7 @@ fn measure(depth: usize, reads: usize, rates: &mut Rates, mapped: &mut Mapped) {
 
 /// Returns the rate of a new guest at a socket, and its messages and doorbells.
 fn guest_rate(socket: &Path, depth: usize, reads: usize) -> (f64, u64, u64) {
-    let guest = Guest::attach(socket);
+    let guest = Guest::attach(socket).expect("the server listens");
     let mut queue = guest.queue(1_024);
     queue.fill(BLOCKS);
     let (messages, doorbells) = guest.counts();
@@ -106,7 +102,7 @@ fn guest_rate(socket: &Path, depth: usize, reads: usize) -> (f64, u64, u64) {
     (rate, messages_after - messages, doorbells_after - doorbells)
 }
 
-fn rate(queue: &mut Queue<impl Host>, depth: usize, reads: usize) -> f64 {
+fn rate(queue: &mut Queue<impl Doorbells>, depth: usize, reads: usize) -> f64 {
     // Warms caches first.
     queue.read(depth, reads / 10, BLOCKS);
     let start = Instant::now();

@@ -27,8 +27,8 @@ of_tests! {
     unpacked "../../crates/cli/tests/vm/unpacked.rs"
 }
 
+use crate::guest::{Guest, Hardware, IN_SOFTWARE, Memory};
 use figure::{Served, reads_a_second};
-use guest::{Guest, Hardware, IN_SOFTWARE, Memory};
 use node::server::Doorbells;
 use std::fs::OpenOptions;
 use std::process::ExitCode;

@@ -1,5 +1,5 @@
-use crate::queue::{Host, Place, Queue};
-use crate::shared::Shared;
+use crate::memory::GuestMemory;
+use crate::queue::{Doorbells, Place, Queue};
 use spec::{Command, Configuration, Property, Status};
 use std::cell::{Cell, RefCell};
 use std::os::fd::AsRawFd;
@@ -21,10 +21,10 @@ const BUS_MASTER: u8 = 0b110;
 
 /// A virtual machine in this process, with a client of another implementation: its memory is shared
 /// with the device, and it writes doorbells as Linux does.
-pub(crate) struct Guest {
-    memory: Arc<Shared>,
+pub struct Guest {
+    memory: Arc<GuestMemory>,
     bus: Rc<Bus>,
-    admin: RefCell<Queue<Doorbells>>,
+    admin: RefCell<Queue<GuestDoorbells>>,
     way: Way,
 }
 
@@ -48,9 +48,9 @@ struct Bus {
 }
 
 /// The doorbells of a queue.
-pub(crate) struct Doorbells {
+pub struct GuestDoorbells {
     bus: Rc<Bus>,
-    memory: Arc<Shared>,
+    memory: Arc<GuestMemory>,
     queue: u16,
     /// None: by messages.
     way: Option<Way>,
@@ -71,7 +71,7 @@ impl Bus {
     }
 }
 
-impl Doorbells {
+impl GuestDoorbells {
     fn word(&self, address: usize) -> u16 {
         u16::try_from(self.memory.load(address)).expect("it is a place in the queue")
     }
@@ -100,7 +100,7 @@ impl Doorbells {
     }
 }
 
-impl Host for Doorbells {
+impl Doorbells for GuestDoorbells {
     fn ring_tail(&mut self, tail: u16) {
         self.ring(self.queue * 8, tail);
     }
@@ -112,10 +112,12 @@ impl Host for Doorbells {
 
 impl Guest {
     /// Attaches the device at a socket, and enables its controller. Maps its doorbells if it can.
-    pub(crate) fn attach(socket: &Path) -> Self {
-        let memory = Arc::new(Shared::new(64 << 20));
-        let mut client = Client::new(socket).expect("the server listens");
-        let (file, bytes) = (memory.file().as_raw_fd(), memory.len() as u64);
+    /// The error is a sentence.
+    pub fn attach(socket: &Path) -> Result<Self, String> {
+        let memory = Arc::new(GuestMemory::new(64 << 20));
+        let failed = |error| format!("{}: no device is attached: {error}", socket.display());
+        let mut client = Client::new(socket).map_err(failed)?;
+        let (file, bytes) = (memory.file().as_raw_fd(), memory.bytes() as u64);
         client.dma_map(0, 0, bytes, file).expect("the server maps memory");
         let mapped = mapped_page(&client);
         let (messages, doorbells) = Default::default();
@@ -127,33 +129,34 @@ impl Guest {
         bus.set(Property::ASQ, &(place.submission as u64).to_le_bytes());
         bus.set(Property::ACQ, &(place.completion as u64).to_le_bytes());
         bus.set(Property::CC, &Configuration::ENABLE_ALL_COMMAND_SETS.0.to_le_bytes());
-        let host = |way| Doorbells { bus: bus.clone(), memory: memory.clone(), queue: 0, way };
-        let admin = |way| RefCell::new(Queue::new(&memory, place, host(way)));
+        let doorbells =
+            |way| GuestDoorbells { bus: bus.clone(), memory: memory.clone(), queue: 0, way };
+        let admin = |way| RefCell::new(Queue::new(&memory, place, doorbells(way)));
         if let Some(page) = mapped {
             let way = Way::Mapped(Rc::new(page));
             let admin = admin(Some(way.clone()));
-            return Self { memory, bus, admin, way };
+            return Ok(Self { memory, bus, admin, way });
         }
         let shadow = [memory.allocate(4_096), memory.allocate(4_096)];
         let (admin, way) = (admin(None), Way::Shadow(shadow));
         let guest = Self { memory, bus, admin, way };
         let [values, indexes] = shadow.map(|address| address as u64);
         guest.execute(Command::doorbell_buffer_config(values, indexes));
-        guest
+        Ok(guest)
     }
 
     /// Creates an I/O queue without interrupts.
-    pub(crate) fn queue(&self, entries: u16) -> Queue<Doorbells> {
+    pub fn queue(&self, entries: u16) -> Queue<GuestDoorbells> {
         let place = Place::allocate(&self.memory, entries);
         self.execute(Command::create_io_cq(1, entries, place.completion as u64, None));
         self.execute(Command::create_io_sq(1, entries, place.submission as u64, 1));
-        let host = Doorbells {
+        let doorbells = GuestDoorbells {
             bus: self.bus.clone(),
             memory: self.memory.clone(),
             queue: 1,
             way: Some(self.way.clone()),
         };
-        Queue::new(&self.memory, place, host)
+        Queue::new(&self.memory, place, doorbells)
     }
 
     fn execute(&self, command: Command) {
@@ -162,7 +165,7 @@ impl Guest {
     }
 
     /// Returns how many messages wrote to BAR 0, and how many doorbells were written.
-    pub(crate) fn counts(&self) -> (u64, u64) {
+    pub fn counts(&self) -> (u64, u64) {
         (self.bus.messages.get(), self.bus.doorbells.get())
     }
 }

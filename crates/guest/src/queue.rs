@@ -1,10 +1,10 @@
-use crate::shared::Shared;
+use crate::memory::GuestMemory;
 use spec::{Command, Completion};
 use std::sync::Arc;
 use zerocopy::{FromBytes, IntoBytes};
 
-/// How a host writes the doorbells of its queue.
-pub(crate) trait Host {
+/// The doorbells of a queue pair, as a guest writes them.
+pub trait Doorbells {
     /// Writes the tail of the submission queue.
     fn ring_tail(&mut self, tail: u16);
 
@@ -12,27 +12,32 @@ pub(crate) trait Host {
     fn ring_head(&mut self, head: u16);
 }
 
-/// Where a queue pair lies in shared memory.
-#[derive(Clone, Copy)]
-pub(crate) struct Place {
-    pub(crate) submission: usize,
-    pub(crate) completion: usize,
-    pub(crate) entries: u16,
+/// Where a queue pair lies in guest memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The address of the submission queue.
+    pub submission: usize,
+    /// The address of the completion queue.
+    pub completion: usize,
+    /// Entries of each of them.
+    pub entries: u16,
 }
 
 impl Place {
-    pub(crate) fn allocate(memory: &Shared, entries: u16) -> Self {
+    /// Allocates memory for a queue pair.
+    pub fn allocate(memory: &GuestMemory, entries: u16) -> Self {
         let [submission, completion] =
             [64, 16].map(|bytes| memory.allocate(usize::from(entries) * bytes));
         Self { submission, completion, entries }
     }
 }
 
-/// A host's queue pair with a buffer for each command.
-pub(crate) struct Queue<H> {
-    memory: Arc<Shared>,
+/// A guest's queue pair with a buffer of [`BLOCK_BYTES`] for each command.
+#[derive(Debug)]
+pub struct Queue<D> {
+    memory: Arc<GuestMemory>,
     place: Place,
-    host: H,
+    doorbells: D,
     tail: u16,
     head: u16,
     phase: bool,
@@ -40,27 +45,28 @@ pub(crate) struct Queue<H> {
     next_block: u64,
 }
 
-/// Bytes of a read.
-pub(crate) const BLOCK_BYTES: usize = 4_096;
+/// Bytes of a buffer, and of a read.
+pub const BLOCK_BYTES: usize = 4_096;
 
 /// The namespace that is read.
 const NSID: u32 = 1;
 
-impl<H: Host> Queue<H> {
-    pub(crate) fn new(memory: &Arc<Shared>, place: Place, host: H) -> Self {
+impl<D: Doorbells> Queue<D> {
+    /// Returns a queue pair that is new to the device.
+    pub fn new(memory: &Arc<GuestMemory>, place: Place, doorbells: D) -> Self {
         let buffers = memory.allocate(usize::from(place.entries) * BLOCK_BYTES);
         let memory = memory.clone();
-        Self { memory, place, host, tail: 0, head: 0, phase: true, buffers, next_block: 0 }
+        Self { memory, place, doorbells, tail: 0, head: 0, phase: true, buffers, next_block: 0 }
     }
 
     /// Writes each block once.
-    pub(crate) fn fill(&mut self, blocks: u64) {
+    pub fn fill(&mut self, blocks: u64) {
         let count = usize::try_from(blocks).expect("a few thousand");
         self.run(32, count, |block| Command::write(NSID, block % blocks, 1));
     }
 
     /// Reads random blocks, `depth` at a time.
-    pub(crate) fn read(&mut self, depth: usize, count: usize, blocks: u64) {
+    pub fn read(&mut self, depth: usize, count: usize, blocks: u64) {
         // A step that has no factor with a power of two visits all blocks.
         self.run(depth, count, |number| Command::read(NSID, number * 7_919 % blocks, 1));
     }
@@ -79,7 +85,7 @@ impl<H: Host> Queue<H> {
                 has_news = true;
             }
             if has_news {
-                self.host.ring_tail(self.tail);
+                self.ring_tail();
             }
             let before = completed;
             while let Some(id) = self.take() {
@@ -87,38 +93,61 @@ impl<H: Host> Queue<H> {
                 completed += 1;
             }
             if completed > before {
-                self.host.ring_head(self.head);
+                self.ring_head();
             } else {
                 std::hint::spin_loop();
             }
         }
     }
 
-    fn push(&mut self, id: u16, command: Command) {
-        let buffer = self.buffers + usize::from(id) * BLOCK_BYTES;
-        let command = command.with_command_id(id).with_prp([buffer as u64, 0]);
+    /// Writes a command that uses the buffer of its id. The device learns of it by
+    /// [`Self::ring_tail`].
+    pub fn push(&mut self, id: u16, command: Command) {
+        let buffer = self.buffer(id) as u64;
+        self.push_as_is(command.with_command_id(id).with_prp([buffer, 0]));
+    }
+
+    /// The same with a command that is about other memory.
+    pub fn push_as_is(&mut self, command: Command) {
         let at = self.place.submission + usize::from(self.tail) * 64;
         self.memory.write(at, command.as_bytes());
         self.tail = (self.tail + 1) % self.place.entries;
     }
 
-    /// Executes one command. Returns its completion.
-    pub(crate) fn execute(&mut self, command: Command) -> Completion {
-        let at = self.place.submission + usize::from(self.tail) * 64;
-        self.memory.write(at, command.as_bytes());
-        self.tail = (self.tail + 1) % self.place.entries;
-        self.host.ring_tail(self.tail);
+    /// Returns the address of the buffer of a command id.
+    pub fn buffer(&self, id: u16) -> usize {
+        self.buffers + usize::from(id) * BLOCK_BYTES
+    }
+
+    /// Tells the device of the commands that were written.
+    pub fn ring_tail(&mut self) {
+        self.doorbells.ring_tail(self.tail);
+    }
+
+    /// Gives the entries of taken completions back to the device.
+    pub fn ring_head(&mut self) {
+        self.doorbells.ring_head(self.head);
+    }
+
+    /// Executes one command, which is about other memory than the buffers. Returns its completion.
+    pub fn execute(&mut self, command: Command) -> Completion {
+        self.push_as_is(command);
+        self.ring_tail();
         let completion = loop {
             match self.next() {
                 Some(completion) => break completion,
                 None => std::hint::spin_loop(),
             }
         };
-        self.host.ring_head(self.head);
+        self.ring_head();
         completion
     }
 
-    fn take(&mut self) -> Option<u16> {
+    /// Takes the next completion, if it was posted. Returns its command id.
+    ///
+    /// # Panics
+    /// If the command failed.
+    pub fn take(&mut self) -> Option<u16> {
         let completion = self.next()?;
         assert!(completion.status().is_success(), "{completion:?}");
         Some(completion.command_id())
