@@ -4,6 +4,7 @@
 //! a device promises no more. Zeros are a content like any other.
 
 use crate::block_host::{BlockHost, Request};
+use crate::host_queue::{HostQueue, Transport};
 use crate::ledger::Excuses;
 use crate::load::{Life, Load};
 use crate::power::{Loss, Power};
@@ -25,17 +26,18 @@ const SPAN_MAX: u64 = 6;
 pub(crate) struct BlockLoad {
     profile: Profile,
     host: BlockHost,
+    transport: Transport,
     /// Of 100 commands, how many are on a tenth of the blocks.
     hot_percent: u64,
 }
 
 impl BlockLoad {
-    pub(crate) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64, transport: Transport) -> Self {
         let mut rng = Rng::new(seed);
         let profile = tiny(&mut rng);
         let blocks = profile.namespaces[0].size_bytes / u64::from(BLOCK_BYTES);
         let hot_percent = [0, 50, 90][index(3, &mut rng)];
-        Self { profile, host: BlockHost::new(blocks), hot_percent }
+        Self { profile, host: BlockHost::new(blocks), transport, hot_percent }
     }
 
     async fn work(&self, device: &Device, life: Life) {
@@ -43,14 +45,14 @@ impl BlockLoad {
         if life.may_be_cut {
             self.host.faults_may_revert();
         }
-        let queue = device.controller().queue_pair();
+        let queue = HostQueue::open(self.transport, device.controller(), &mut rng).await;
         let blocks = self.host.blocks();
         if life.number == 0 {
             self.host.begin();
             let fill = (0..blocks / 4).map(|part| Request::Write { lba: part * 4, blocks: 4 });
             self.host.submit_all(&queue, &power, fill).await;
         } else {
-            self.read_all(device, &power).await;
+            self.read_all(&queue, &power).await;
         }
         if life.is_last {
             return;
@@ -59,7 +61,7 @@ impl BlockLoad {
         self.host.submit_all(&queue, &power, requests.into_iter()).await;
         if rng.below(2) == 0 {
             self.host.finish(&queue, &power).await;
-            self.read_all(device, &power).await;
+            self.read_all(&queue, &power).await;
         }
     }
 
@@ -77,11 +79,10 @@ impl BlockLoad {
         }
     }
 
-    async fn read_all(&self, device: &Device, power: &Power) {
-        let queue = device.controller().queue_pair();
+    async fn read_all(&self, queue: &HostQueue, power: &Power) {
         let everything = (0..self.host.blocks()).map(|lba| Request::Read { lba, blocks: 1 });
-        self.host.submit_all(&queue, power, everything).await;
-        self.host.finish(&queue, power).await;
+        self.host.submit_all(queue, power, everything).await;
+        self.host.finish(queue, power).await;
     }
 }
 

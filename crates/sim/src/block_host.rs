@@ -1,11 +1,12 @@
 use crate::content::{Name, content, names};
 use crate::history::{Call, Condition, Open, Outcome};
+use crate::host_queue::HostQueue;
 use crate::ledger::{Excuses, Ledger};
 use crate::power::{Loss, Power};
 use crate::tally::Tally;
 use base::Buf;
 use base::limits::BLOCK_BYTES;
-use controller::{Completion, QueuePair, Submission};
+use controller::{Completion, Queue, Submission};
 use node::Device;
 use spec::{BlockRange, Command, Opcode, Status};
 use std::cell::RefCell;
@@ -99,7 +100,7 @@ impl BlockHost {
     /// Submits requests, so many at a time, until there are no more.
     pub(crate) async fn submit_all(
         &self,
-        queue: &QueuePair,
+        queue: &HostQueue,
         power: &Power,
         requests: impl Iterator<Item = Request>,
     ) {
@@ -112,7 +113,7 @@ impl BlockHost {
     }
 
     /// Waits for the answers to all that was submitted.
-    pub(crate) async fn finish(&self, queue: &QueuePair, power: &Power) {
+    pub(crate) async fn finish(&self, queue: &HostQueue, power: &Power) {
         while self.outstanding() > 0 {
             self.complete(queue, power).await;
         }
@@ -122,7 +123,7 @@ impl BlockHost {
         self.state.borrow().open.len()
     }
 
-    fn submit(&self, queue: &QueuePair, request: Request) {
+    fn submit(&self, queue: &HostQueue, request: Request) {
         let mut state = self.state.borrow_mut();
         if request == Request::Flush && state.is_flushing {
             return;
@@ -132,7 +133,7 @@ impl BlockHost {
         assert!(state.open.insert(id, started).is_none(), "a queue numbers its commands");
     }
 
-    async fn complete(&self, queue: &QueuePair, power: &Power) {
+    async fn complete(&self, queue: &HostQueue, power: &Power) {
         let completion = queue.next().await;
         power.on().await;
         self.state.borrow_mut().complete(&completion);

@@ -23,6 +23,9 @@ const LIVES: u64 = 4;
 /// How often it is looked whether it is time for a cut.
 const STEP: Nanos = Nanos::from_micros(200);
 
+/// How long a load may make no progress, in virtual time.
+const STALL: Nanos = Nanos::from_micros(100_000_000);
+
 /// When the power of a device is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cut {
@@ -247,25 +250,17 @@ impl Driver {
         let then = match cut {
             Cut::Early(at) => at,
             Cut::Amid { operations, then } => {
-                while mount.device.borrow().is_none() {
-                    clock::sleep(STEP, Stage::Core).await;
-                }
+                self.wait_until(|| mount.device.borrow().is_some()).await;
                 let end = self.load.operations() + operations;
-                while !mount.is_done.get() && self.load.operations() < end {
-                    clock::sleep(STEP, Stage::Core).await;
-                }
+                self.wait_until(|| mount.is_done.get() || self.load.operations() >= end).await;
                 then
             }
             Cut::AtEnd { then } => {
-                while !mount.is_done.get() {
-                    clock::sleep(STEP, Stage::Core).await;
-                }
+                self.wait_until(|| mount.is_done.get()).await;
                 then
             }
             Cut::Stopped { after } => {
-                while !mount.is_done.get() {
-                    clock::sleep(STEP, Stage::Core).await;
-                }
+                self.wait_until(|| mount.is_done.get()).await;
                 let device = mount.device.borrow().clone().expect("it has worked");
                 let Some(after) = after else {
                     // Blocks that went bad may leave too few to write to.
@@ -282,6 +277,23 @@ impl Driver {
             }
         };
         clock::sleep(then, Stage::Core).await;
+    }
+
+    /// Waits until `is_so`. Panics if the load makes no progress for far longer than an operation
+    /// takes: a lost answer must not keep a run from ending.
+    async fn wait_until(&self, is_so: impl Fn() -> bool) {
+        let (mut operations, mut since) = (self.load.operations(), clock::now());
+        while !is_so() {
+            clock::sleep(STEP, Stage::Core).await;
+            if self.load.operations() != operations {
+                (operations, since) = (self.load.operations(), clock::now());
+            }
+            assert!(
+                clock::now() - since < STALL,
+                "the load has made no progress for {STALL}: {}",
+                clock::stuck()
+            );
+        }
     }
 
     /// What the device does without power. True if something that was answered is lost.

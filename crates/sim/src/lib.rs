@@ -9,7 +9,9 @@
 //!    can. Half of the seeds have faults: unreadable pages, flipped bits, failed programs and
 //!    erases, bad blocks, slow dies. In [`Scenario::Remote`] it is the network that fails: 16 hosts
 //!    work on the same keys over NVMe/TCP, their connections are cut at any byte, and they come
-//!    back. What was not answered may have been done or not; what was, was done in between.
+//!    back. What was not answered may have been done or not; what was, was done in between. In
+//!    [`Scenario::Pcie`] machines have a function each, with queues in their own memory, and reset
+//!    their controllers; [`Scenario::PcieBlock`] and [`Scenario::PcieZoned`] reach their device so.
 //! 3. Hosts keep a [`History`] of each key, block and group of keys over all that. [`check`]
 //!    decides whether some order of its operations, one at a time, explains every answer; if not,
 //!    the [`Violation`] shows the few that contradict each other. Zones have a model.
@@ -54,11 +56,17 @@ mod expiring;
 mod faults;
 mod flush;
 mod history;
+mod host_queue;
 mod hosts;
 mod kv;
 mod ledger;
 mod linearizable;
 mod load;
+mod pcie;
+mod pcie_data;
+mod pcie_host;
+mod pcie_queues;
+mod pcie_target;
 mod power;
 mod put;
 mod quiet;

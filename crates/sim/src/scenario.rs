@@ -3,7 +3,9 @@ use crate::disk_scenarios;
 use crate::driver::Driver;
 use crate::emulated::Emulated;
 use crate::faults::RunFaults;
+use crate::host_queue::Transport;
 use crate::load::Load;
+use crate::pcie;
 use crate::remote;
 use crate::tally::Tally;
 use crate::zoned::ZonedLoad;
@@ -18,6 +20,8 @@ pub enum Scenario {
     /// The same by several hosts over NVMe/TCP, on a network that splits, delays and cuts. The
     /// device keeps its power, and has no faults.
     Remote,
+    /// The same by several machines over PCIe, which reset their controllers.
+    Pcie,
     /// Batches, and values that expire, by the engine.
     Batches,
     /// Keys and values by two hosts, on a drive on a disk that drops, reorders and tears what was
@@ -29,6 +33,10 @@ pub enum Scenario {
     Block,
     /// Zones, by the ZNS command set.
     Zoned,
+    /// As [`Self::Block`], over PCIe.
+    PcieBlock,
+    /// As [`Self::Zoned`], over PCIe.
+    PcieZoned,
 }
 
 impl Scenario {
@@ -52,11 +60,14 @@ impl Scenario {
         let load: Rc<dyn Load> = match self {
             Self::Kv => Rc::new(Emulated::kv(seed)),
             Self::Remote => return remote::run(seed),
+            Self::Pcie => return pcie::run(seed),
             Self::Batches => Rc::new(Emulated::batches(seed)),
             Self::Disk => return disk_scenarios::kv(seed).run(),
             Self::DiskBatches => return disk_scenarios::batches(seed).run(),
-            Self::Block => Rc::new(BlockLoad::new(seed)),
-            Self::Zoned => Rc::new(ZonedLoad::new(seed)),
+            Self::Block => Rc::new(BlockLoad::new(seed, Transport::Process)),
+            Self::Zoned => Rc::new(ZonedLoad::new(seed, Transport::Process)),
+            Self::PcieBlock => Rc::new(BlockLoad::new(seed, Transport::Pcie)),
+            Self::PcieZoned => Rc::new(ZonedLoad::new(seed, Transport::Pcie)),
         };
         Driver::new(load, seed, given, happened.clone()).run()
     }

@@ -1,11 +1,12 @@
 use crate::content::{Name, content, names};
+use crate::host_queue::HostQueue;
 use crate::ledger::Excuses;
 use crate::power::{Loss, Power};
 use crate::tally::Tally;
 use crate::zone_model::{Seen, ZoneModel};
 use base::limits::BLOCK_BYTES;
 use base::{Buf, Rng};
-use controller::{Completion, QueuePair, Submission};
+use controller::{Completion, Queue, Submission};
 use ftl::ZonesShape;
 use node::Device;
 use spec::{Command, ReportedZones, Status, ZoneReport, ZoneSendAction};
@@ -41,7 +42,7 @@ pub(crate) struct Writer<'a> {
     pub(crate) zone: u32,
     pub(crate) shape: ZonesShape,
     pub(crate) page_blocks: u64,
-    pub(crate) queue: QueuePair,
+    pub(crate) queue: HostQueue,
     pub(crate) power: Power,
     /// Whether what the flash lost may have cut off the end of zones.
     pub(crate) may_be_cut: bool,

@@ -1,5 +1,6 @@
 //! Zones by the ZNS command set: one writer for each zone, all at once, on a small device.
 
+use crate::host_queue::{HostQueue, Transport};
 use crate::ledger::Excuses;
 use crate::load::{Life, Load};
 use crate::power::Loss;
@@ -22,26 +23,28 @@ const PAGES_PER_BLOCK: u32 = 8;
 pub(crate) struct ZonedLoad {
     profile: Profile,
     host: Rc<ZoneHost>,
+    transport: Transport,
 }
 
 impl ZonedLoad {
-    pub(crate) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64, transport: Transport) -> Self {
         let mut rng = Rng::new(seed);
         let (profile, zone_bytes) = tiny(&mut rng);
         let zones = profile.namespaces[0].size_bytes / zone_bytes;
-        Self { profile, host: Rc::new(ZoneHost::new(zones)) }
+        Self { profile, host: Rc::new(ZoneHost::new(zones)), transport }
     }
 
-    async fn work(&self, device: &Device, life: Life) {
+    async fn work(&self, device: &Rc<Device>, life: Life) {
         let zones = device.zones(Device::NAMESPACE).expect("it is a namespace of zones");
         let shape = zones.shape();
         let page_blocks = u64::from(self.profile.nand.page_bytes / BLOCK_BYTES);
         let Life { power, mut rng, is_last, number, may_be_cut, .. } = life;
         let writers = (0..self.host.zones()).map(|zone| {
             let (host, power) = (self.host.clone(), power.clone());
-            let queue = device.controller().queue_pair();
-            let rng = Rng::new(rng.next_u64());
+            let (device, transport) = (device.clone(), self.transport);
+            let mut rng = Rng::new(rng.next_u64());
             async move {
+                let queue = HostQueue::open(transport, device.controller(), &mut rng).await;
                 let host = &*host;
                 let writer = Writer { host, zone, shape, page_blocks, queue, power, may_be_cut };
                 if number > 0 {

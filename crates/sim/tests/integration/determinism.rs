@@ -105,9 +105,18 @@ fn another_seed_gives_another_digest() {
 
 #[test]
 fn equal_seeds_give_equal_digests_over_a_network() {
-    let tallies: Vec<_> = (0..4).map(|seed| Scenario::Remote.run(seed)).collect();
+    give_equal_digests(Scenario::Remote);
+}
+
+#[test]
+fn equal_seeds_give_equal_digests_over_pcie() {
+    give_equal_digests(Scenario::Pcie);
+}
+
+fn give_equal_digests(scenario: Scenario) {
+    let tallies: Vec<_> = (0..4).map(|seed| scenario.run(seed)).collect();
     for (seed, tally) in (0..).zip(&tallies) {
-        assert_eq!(Scenario::Remote.run(seed), *tally);
+        assert_eq!(scenario.run(seed), *tally);
         assert!(tallies.iter().filter(|other| other.digest == tally.digest).count() == 1);
     }
 }

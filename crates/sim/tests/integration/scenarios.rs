@@ -79,6 +79,26 @@ fn zones_outlive_faults_and_losses_of_power() {
 }
 
 #[test]
+fn machines_that_reset_their_controllers_see_one_device() {
+    let sum = sweep_scenario("scenarios", 50, Scenario::Pcie);
+    // A single seed may be one without any of them.
+    if sum.operations > 20_000 {
+        let each = [sum.reconnections, sum.unanswered, sum.victims];
+        assert!(each.iter().all(|&count| count > 100), "hardly anything happened: {sum}");
+    }
+}
+
+#[test]
+fn logical_blocks_over_pcie_outlive_faults_and_losses_of_power() {
+    run(Scenario::PcieBlock, 60);
+}
+
+#[test]
+fn zones_over_pcie_outlive_faults_and_losses_of_power() {
+    run(Scenario::PcieZoned, 60);
+}
+
+#[test]
 fn of_64_stores_that_must_create_a_key_one_wins() {
     Reactor::new(None).run(async {
         let profile = Profile::load("moke").unwrap();

@@ -1,0 +1,154 @@
+use crate::client::{Asked, Client, keys_of};
+use crate::history::Open;
+use crate::pcie_queues::{Content, PcieQueues, Reset, reset_later};
+use crate::pcie_target::{PcieTarget, Way};
+use crate::remote_plan::{HOT_KEYS, Plan, pick};
+use base::{Buf, Nanos, Rng};
+use clock::Stage;
+use controller::{Completion, Queue, Submission};
+use node::Device;
+use pcie::PciFunction;
+use spec::{Command, Status};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// Operations of a host.
+const OPERATIONS: u64 = 60;
+
+/// Room for all keys.
+const LIST_BYTES: u32 = 64 << 10;
+
+/// How long a host waits at most before it enables its controller again.
+const PAUSE: Nanos = Nanos::from_millis(1);
+
+/// A machine with a function of the device. It resets its controller at any time, and then enables
+/// it again.
+pub(crate) struct PcieHost {
+    plan: Rc<Plan>,
+    client: Rc<Client>,
+    target: Rc<PcieTarget>,
+    rng: Rng,
+    way: Way,
+    /// Entries of each I/O queue.
+    entries: Vec<u16>,
+    /// Commands that it keeps outstanding.
+    outstanding: usize,
+}
+
+/// What was asked by a command that is outstanding.
+enum Pending {
+    Pair(Asked),
+    /// Which of the hot keys there are.
+    Which {
+        asked: Vec<(usize, Open)>,
+        is_every: bool,
+    },
+}
+
+impl PcieHost {
+    pub(crate) fn new(
+        plan: &Rc<Plan>,
+        client: &Rc<Client>,
+        target: &Rc<PcieTarget>,
+        mut rng: Rng,
+    ) -> Self {
+        let way = Way::draw(&mut rng);
+        let queues = 1 + pick(8, &mut rng);
+        let entries = (0..queues).map(|_| [2, 3, 17, 64][pick(4, &mut rng)]).collect();
+        let outstanding = 1 + pick(if rng.below(4) == 0 { 64 } else { 8 }, &mut rng);
+        let (plan, client, target) = (plan.clone(), client.clone(), target.clone());
+        Self { plan, client, target, rng, way, entries, outstanding }
+    }
+
+    /// Does all its operations, and leaves. Returns how often it had to enable a controller again.
+    pub(crate) async fn work(mut self) -> u64 {
+        let (mut left, mut sessions) = (OPERATIONS, 0);
+        let mut driver = Rc::new(self.target.attach(self.way));
+        while left > 0 {
+            let rng = Rng::new(self.rng.next_u64());
+            let (way, entries) = (self.way, &self.entries);
+            let queues = PcieQueues::open(driver.clone(), way, Content::Pairs, entries, rng).await;
+            sessions += 1;
+            left = self.talk(&queues, left).await;
+            queues.reset(self.draw_reset());
+            clock::sleep(Nanos(self.rng.below(PAUSE.0)), Stage::Queue).await;
+            queues.check_untouched();
+            if queues.is_closed() {
+                driver = Rc::new(self.target.attach(self.way));
+            }
+        }
+        driver.function.close();
+        sessions - 1
+    }
+
+    fn draw_reset(&mut self) -> Reset {
+        let resets = [Reset::Disable, Reset::ShutDown, Reset::Function, Reset::Close];
+        resets[pick(4, &mut self.rng)]
+    }
+
+    /// Does some of the operations that are `left` and returns how many are then: until the
+    /// controller is reset, or it wants to leave. What is outstanding then is never answered.
+    async fn talk(&mut self, queues: &PcieQueues, left: u64) -> u64 {
+        let here = left.min(1 + self.rng.below(2 * OPERATIONS));
+        let (mut done, leaves_abruptly) = (0, self.rng.below(4) == 0);
+        if self.plan.cuts > 0 && self.rng.below(2) == 0 {
+            let after = Nanos(self.rng.below(self.plan.cut_every.0));
+            let reset = self.draw_reset();
+            clock::spawn(reset_later(queues.clone(), after, reset));
+        }
+        let mut pending = BTreeMap::new();
+        loop {
+            while done < here && !queues.is_over() && pending.len() < self.outstanding {
+                let (asked, submission) = self.ask();
+                let before = pending.insert(queues.submit(submission), asked);
+                assert!(before.is_none(), "a queue numbers its commands");
+                done += 1;
+            }
+            if pending.is_empty() || (done == here && leaves_abruptly) {
+                break;
+            }
+            let completion = queues.next().await;
+            let asked = pending.remove(&completion.id).expect("a command is completed once");
+            self.note(queues, asked, &completion);
+        }
+        left - done
+    }
+
+    fn ask(&mut self) -> (Pending, Submission) {
+        if self.rng.below(30) == 0 {
+            return self.ask_which();
+        }
+        let (subject, request) = self.plan.request(&mut self.rng);
+        let (asked, submission) = self.client.ask(subject, request);
+        (Pending::Pair(asked), submission)
+    }
+
+    /// Asks for all keys, or as many as fit a short buffer from any one on.
+    fn ask_which(&mut self) -> (Pending, Submission) {
+        let keys = &self.client.keys;
+        let start = &keys[pick(keys.len() as u64, &mut self.rng)];
+        let is_every = self.rng.below(2) == 0;
+        let start = if is_every { &[][..] } else { start.as_bytes() };
+        let room = if is_every { LIST_BYTES } else { 300 };
+        let command = Command::list(Device::NAMESPACE, start, room);
+        let asked = self.client.ask_which(0..HOT_KEYS);
+        let data = Buf::phantom(0, 0);
+        (Pending::Which { asked, is_every }, Submission { command, long_key: None, data })
+    }
+
+    fn note(&self, queues: &PcieQueues, pending: Pending, completion: &Completion) {
+        if completion.status == Status::HOST_PATHING_ERROR {
+            assert!(queues.is_over(), "only a reset ends a command so");
+            return;
+        }
+        match pending {
+            Pending::Pair(asked) => self.client.note(asked, completion),
+            Pending::Which { asked, is_every } => {
+                let keys = keys_of(completion);
+                let listed: BTreeSet<Vec<u8>> = keys.iter().cloned().collect();
+                assert_eq!(listed.len(), keys.len(), "a key is listed twice: {keys:?}");
+                self.client.note_which(&asked, &listed, is_every);
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+use base::{Nanos, Rng};
+use clock::Stage;
+use controller::{
+    Controller, Entrance, FlashFigures, Subsystem, SubsystemConfig, Subsystems, TransportAddress,
+};
+use pcie::host::{Driver, MappedPage, Raised};
+use pcie::{DoorbellPage, HostRam, NvmeFunction};
+use spec::{AddressFamily, Text};
+use std::rc::Rc;
+use std::sync::Arc;
+
+pub(crate) const NQN: &str = "nqn.2026-01.org.example:kvasir";
+
+/// How long commands may run on after all hosts have left.
+const IDLE_WITHIN: Nanos = Nanos::from_secs(5);
+
+/// How often it is looked whether nothing is left of hosts.
+const STEP: Nanos = Nanos::from_millis(1);
+
+/// A device whose PCIe functions hosts attach.
+pub(crate) struct PcieTarget {
+    subsystem: Arc<Subsystem>,
+    entrance: Entrance,
+    /// Handles on the subsystem while no host has attached a function.
+    idle: usize,
+}
+
+/// How a host writes the doorbells of I/O queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    Registers,
+    Shadow,
+    Mapped,
+}
+
+impl Way {
+    pub(crate) fn draw(rng: &mut Rng) -> Self {
+        [Self::Registers, Self::Shadow, Self::Mapped]
+            [usize::try_from(rng.below(3)).expect("below 3")]
+    }
+}
+
+impl PcieTarget {
+    pub(crate) fn new(controller: &Arc<Controller>) -> Self {
+        let config = SubsystemConfig {
+            nqn: NQN.to_owned(),
+            serial: "KV-0001".to_owned(),
+            firmware: "1.2.3".to_owned(),
+            flash: Box::new(|| FlashFigures::NEW),
+        };
+        let subsystem = Subsystem::new(config, controller.clone());
+        let subsystems = Subsystems::new();
+        subsystems.add(subsystem.clone());
+        let (family, address) = (AddressFamily::IPV4, Text::new("192.0.2.7"));
+        let address = TransportAddress { family, address, port: 4420 };
+        let entrance = Entrance::new(subsystems, address);
+        let idle = Arc::strong_count(&subsystem);
+        Self { subsystem, entrance, idle }
+    }
+
+    /// Attaches a function to a new host, which has not enabled it.
+    pub(crate) fn attach(&self, way: Way) -> Driver {
+        let (ram, raised) = (Rc::<HostRam>::default(), Rc::<Raised>::default());
+        let page = (way == Way::Mapped).then(Rc::<MappedPage>::default);
+        let doorbells = page.clone().map(|page| page as Rc<dyn DoorbellPage>);
+        let (memory, interrupts) = (ram.clone(), raised.clone());
+        let function = NvmeFunction::new(&self.entrance, NQN, memory, interrupts, doorbells);
+        let function = function.expect("the subsystem takes one host more");
+        if page.is_some() {
+            function.set_polled();
+        }
+        let mut driver = Driver::new(function, ram, raised);
+        driver.mapped = page;
+        driver
+    }
+
+    /// Waits until nothing is left of hosts and their commands.
+    ///
+    /// # Panics
+    /// When something stays.
+    pub(crate) async fn wait_until_idle(&self) {
+        let until = clock::now() + IDLE_WITHIN;
+        while Arc::strong_count(&self.subsystem) != self.idle {
+            assert!(
+                clock::now() < until,
+                "of hosts that have left something stays: {} handles and not {}",
+                Arc::strong_count(&self.subsystem),
+                self.idle
+            );
+            clock::sleep(STEP, Stage::Queue).await;
+        }
+    }
+}
