@@ -17,6 +17,7 @@ mod flash_delay;
 mod fresh;
 mod gc_blocking;
 mod grid;
+mod guest_queue;
 mod handlers;
 mod index_cost;
 mod index_time;

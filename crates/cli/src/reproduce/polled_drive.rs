@@ -1,8 +1,9 @@
-//! A drive of blocks that is read in real time: in this process, or over TCP from a reactor of its
-//! own.
+//! A drive of blocks that is read in real time: in this process, or from a reactor of its own, over
+//! TCP or by a guest.
 
 use super::core_pair::CorePair;
 use super::fresh::fresh;
+use super::guest_queue::GuestQueue;
 use super::open_channel;
 use super::read_threads::{self, Layout, Reads, Sample};
 use crate::output::Failure;
@@ -10,13 +11,16 @@ use crate::remote;
 use base::Nanos;
 use base::limits::BLOCK_BYTES;
 use client::Uri;
+use guest::Guest;
 use node::profile::{Levels, Model};
-use node::server::{Served, Server, ServerConfig};
+use node::server::{Doorbells, SerialNumber, Served, ServedSubsystem, Server, ServerConfig};
 use node::{Device, Profile};
 use reactor::Reactor;
 use rustix::time::{ClockId, clock_gettime};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZero;
+use std::path::PathBuf;
+use tempfile::TempDir;
 
 /// Time that FEMU, section 3.2.1, adds to each read.
 pub(super) const DELAY: Nanos = Nanos::from_micros(50);
@@ -31,6 +35,9 @@ const SEED: u64 = 1;
 
 /// Name of the subsystem that the experiment's host connects to.
 const NQN: &str = "nqn.2026-11.com.example:experiment";
+
+/// Name of the subsystem with the socket of the experiment's guest.
+const GUEST_NQN: &str = "nqn.2026-11.com.example:guest";
 
 /// Entries of the I/O queue: more than there are threads.
 const QUEUE_ENTRIES: u16 = 128;
@@ -117,6 +124,10 @@ fn thread_time() -> f64 {
 pub(super) struct Outside {
     server: Server,
     uri: Uri,
+    /// Where the guest attaches the drive.
+    socket: PathBuf,
+    /// The folder of the socket.
+    _folder: TempDir,
 }
 
 impl Outside {
@@ -124,18 +135,36 @@ impl Outside {
     pub(super) fn start(profile: &Profile, cores: &CorePair) -> Result<Self, Failure> {
         let served = Served::Emulated(Box::new(profile.clone()));
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let config = ServerConfig::of_one(served, NQN, address, NonZero::<u16>::MIN);
+        let mut config = ServerConfig::of_one(served, NQN, address, NonZero::<u16>::MIN);
+        let folder = tempfile::tempdir()
+            .map_err(|error| Failure::Broken(format!("no folder for a socket: {error}")))?;
+        let socket = folder.path().join("guest");
+        // FEMU polls doorbells.
+        config.subsystems.push(ServedSubsystem {
+            nqn: GUEST_NQN.to_owned(),
+            serial: SerialNumber::Given("2".to_owned()),
+            device: 0,
+            vfio_user: vec![socket.clone()],
+            doorbells: Doorbells::Mapped,
+        });
         let broken = |error: node::server::ServerError| Failure::Broken(error.to_string());
         let server = cores.as_target(|| Server::start(config)).map_err(broken)?;
         let address = server.addresses()[0];
         let uri = format!("nvme-tcp://{address}/{NQN}").parse().map_err(Failure::refused)?;
-        let started = Self { server, uri };
+        let started = Self { server, uri, socket, _folder: folder };
         started.with(async |queue| read_threads::fill(queue, layout(profile)).await)?;
         Ok(started)
     }
 
     pub(super) fn measure(&self, reads: Reads) -> Result<Sample, Failure> {
         self.with(async |queue| reads.measure(queue).await)
+    }
+
+    /// The same by a guest, which is attached for this measurement. The error is a sentence.
+    pub(super) fn measure_guest(&self, reads: Reads) -> Result<Sample, String> {
+        let queue = GuestQueue::new(Guest::attach(&self.socket)?, QUEUE_ENTRIES);
+        let (sample, _) = Reactor::new(None).run_in_real_time(reads.measure(&queue));
+        sample.map_err(|failure| format!("{failure:?}"))
     }
 
     fn with<T>(
