@@ -20,7 +20,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use zerocopy::IntoBytes;
 
-const NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:a0b1c2d3-0000-8000-8000-000000000002";
+pub(crate) const NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:a0b1c2d3-0000-8000-8000-000000000002";
 const HOST: &str = "nqn.2014-08.org.nvmexpress:uuid:a0b1c2d3-0000-8000-8000-000000000001";
 const HOST_ID: [u8; 16] = *b"an experiment's.";
 
@@ -57,6 +57,20 @@ pub(crate) fn run(kind: Kind, operations: u64) {
     });
 }
 
+/// Returns the entrance of a subsystem with a controller.
+pub(crate) fn entrance(controller: &Arc<Controller>) -> Entrance {
+    let config = SubsystemConfig {
+        nqn: NQN.to_owned(),
+        serial: "1".to_owned(),
+        firmware: "1".to_owned(),
+        flash: Box::new(|| FlashFigures::NEW),
+    };
+    let subsystems = Subsystems::new();
+    subsystems.add(Subsystem::new(config, controller.clone()));
+    let (family, address) = (AddressFamily::IPV4, Text::new("192.0.2.7"));
+    Entrance::new(subsystems, TransportAddress { family, address, port: 4420 })
+}
+
 struct Target {
     entrance: Rc<Entrance>,
     config: Config,
@@ -64,18 +78,8 @@ struct Target {
 
 impl Target {
     fn new(controller: &Arc<Controller>) -> Self {
-        let config = SubsystemConfig {
-            nqn: NQN.to_owned(),
-            serial: "1".to_owned(),
-            firmware: "1".to_owned(),
-            flash: Box::new(|| FlashFigures::NEW),
-        };
-        let subsystems = Subsystems::new();
-        subsystems.add(Subsystem::new(config, controller.clone()));
-        let (family, address) = (AddressFamily::IPV4, Text::new("192.0.2.7"));
-        let address = TransportAddress { family, address, port: 4420 };
         let config = Config { pool: BufPool::new(16 << 20), counters: Rc::<Counters>::default() };
-        Self { entrance: Rc::new(Entrance::new(subsystems, address)), config }
+        Self { entrance: Rc::new(entrance(controller)), config }
     }
 
     /// Opens a connection and agrees on no digests.

@@ -20,6 +20,8 @@ mod drives;
 mod fabric;
 mod opening;
 mod paths;
+mod pcie;
+mod ratios;
 mod redis;
 mod table;
 mod tape;
@@ -38,8 +40,9 @@ Usage: instructions [--write | --unless-other-tools] [PATH...]
 
 Counts the instructions of one operation of each PATH, and compares the counts
 with experiments/instructions/counts.txt. Ends with status 1 if one differs from
-the table by more than 2 % and 0.1. The table is of one rustc, Valgrind and
-glibc: with others, the program ends with status 2.
+the table by more than 2 % and 0.1, or if a guest's command needs more than
+1.05 times as many instructions with 64 queues as with 4. The table is of one
+rustc, Valgrind and glibc: with others, the program ends with status 2.
 
   --write           write the table: commit it with the change that explains it
   --unless-other-tools
@@ -107,11 +110,11 @@ fn write(paths: &[Path]) -> Result<bool, String> {
         }
         _ => Table { tools, rows: BTreeMap::new() },
     };
-    count(paths, |path, means| {
+    let hold = count(paths, |path, means| {
         table.rows.insert(path.name(), means);
     })?;
     fs::write(table::FILE, table.text()).map_err(|error| error.to_string())?;
-    Ok(true)
+    Ok(hold)
 }
 
 /// Prints the counts of `paths` and their differences from the table. Returns false if there are
@@ -127,26 +130,33 @@ fn compare(paths: &[Path], unless_other_tools: bool) -> Result<bool, String> {
         return Ok(true);
     }
     let mut differences = Vec::new();
-    count(paths, |path, means| differences.extend(table.differences(path, &means)))?;
+    let hold = count(paths, |path, means| differences.extend(table.differences(path, &means)))?;
     for difference in &differences {
         println!("{difference}");
     }
     if !differences.is_empty() {
         println!("if this is right, write the table with --write and say why in the commit");
     }
-    Ok(differences.is_empty())
+    Ok(differences.is_empty() && hold)
 }
 
-/// Prints the counts of `paths`, and passes each to `take`.
-fn count(paths: &[Path], mut take: impl FnMut(Path, [f64; 6])) -> Result<(), String> {
+/// Prints the counts of `paths` and their ratios, and passes each count to `take`. Returns whether
+/// all ratios hold.
+fn count(paths: &[Path], mut take: impl FnMut(Path, [f64; 6])) -> Result<bool, String> {
     let code = code()?;
+    let mut instructions = BTreeMap::new();
     println!("{}", table::heading());
     for &path in paths {
         let means = profile(path, &code)?.counts.means(path.operations());
         println!("{}", table::row(path, &means));
+        instructions.insert(path.name(), means[0]);
         take(path, means);
     }
-    Ok(())
+    let (sentences, hold) = ratios::check(&instructions);
+    for sentence in sentences {
+        println!("{sentence}");
+    }
+    Ok(hold)
 }
 
 fn read_table() -> Result<Table, String> {

@@ -1,6 +1,7 @@
 //! The measured paths: what runs, and how often.
 
 use crate::commands::{self, Simulated};
+use crate::pcie::{self, Usage};
 use crate::{fabric, opening, redis};
 
 /// An operation, and where it is executed.
@@ -17,6 +18,15 @@ pub(crate) enum Path {
     TcpStore,
     /// A retrieve of 64 B over NVMe/TCP from a drive in memory, 32 outstanding.
     TcpGet,
+    /// A retrieve of 64 B by a guest with 4 I/O queues, of which it uses one, from a drive in
+    /// memory, 32 outstanding.
+    Pcie4Queues,
+    /// The same with 64 I/O queues.
+    Pcie64Queues,
+    /// The same with 4 I/O queues, which it uses all.
+    Pcie4InTurn,
+    /// The same with 64 I/O queues, which it uses four at a time.
+    Pcie64InTurn,
     /// A SET of 64 B in memory, 50 clients, 16 deep.
     Set,
     /// A GET of 64 B in memory, 50 clients, 16 deep.
@@ -32,12 +42,16 @@ pub(crate) enum Path {
 }
 
 impl Path {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::DiskStore,
         Self::DiskGet,
         Self::DiskOpen,
         Self::TcpStore,
         Self::TcpGet,
+        Self::Pcie4Queues,
+        Self::Pcie64Queues,
+        Self::Pcie4InTurn,
+        Self::Pcie64InTurn,
         Self::Set,
         Self::Get,
         Self::SetEverySecond,
@@ -53,6 +67,10 @@ impl Path {
             Self::DiskOpen => "disk-open",
             Self::TcpStore => "tcp-store",
             Self::TcpGet => "tcp-get",
+            Self::Pcie4Queues => "pcie-4-queues",
+            Self::Pcie64Queues => "pcie-64-queues",
+            Self::Pcie4InTurn => "pcie-4-in-turn",
+            Self::Pcie64InTurn => "pcie-64-in-turn",
             Self::Set => "set",
             Self::Get => "get",
             Self::SetEverySecond => "set-everysec",
@@ -70,7 +88,13 @@ impl Path {
     pub(crate) const fn operations(self) -> u64 {
         match self {
             Self::DiskStore | Self::DiskGet => 8_192,
-            Self::TcpStore | Self::TcpGet | Self::DiskOpen => 16_384,
+            Self::TcpStore
+            | Self::TcpGet
+            | Self::DiskOpen
+            | Self::Pcie4Queues
+            | Self::Pcie64Queues
+            | Self::Pcie4InTurn
+            | Self::Pcie64InTurn => 16_384,
             Self::Set | Self::Get | Self::SetEverySecond => 16_000,
             Self::SimulatedStore | Self::SimulatedOverwrite | Self::SimulatedRetrieve => 20_000,
         }
@@ -84,6 +108,10 @@ impl Path {
             Self::DiskOpen => opening::of_a_crashed_drive(operations),
             Self::TcpStore => fabric::run(commands::Kind::Store, operations),
             Self::TcpGet => fabric::run(commands::Kind::Retrieve, operations),
+            Self::Pcie4Queues => pcie::run(Usage::One, 4, operations),
+            Self::Pcie64Queues => pcie::run(Usage::One, 64, operations),
+            Self::Pcie4InTurn => pcie::run(Usage::InTurn, 4, operations),
+            Self::Pcie64InTurn => pcie::run(Usage::InTurn, 64, operations),
             Self::Set => redis::in_memory(redis::Kind::Set, operations),
             Self::Get => redis::in_memory(redis::Kind::Get, operations),
             Self::SetEverySecond => redis::on_a_disk(operations),

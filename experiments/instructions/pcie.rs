@@ -1,0 +1,112 @@
+//! A guest's commands over vfio-user: a session without its socket, mapped guest memory, and
+//! doorbells that the function polls.
+
+mod attached;
+mod doorbells;
+
+use crate::aside::aside;
+use crate::commands::{KEYS, key};
+use crate::drives;
+use attached::Attached;
+use base::Nanos;
+use clock::Stage;
+use doorbells::PolledDoorbells;
+use guest::Queue;
+use reactor::Reactor;
+use spec::{Command, StoreOptions};
+
+/// How a guest uses its queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Usage {
+    /// It uses one of them, and has mapped its doorbells. The function is awake.
+    One,
+    /// It uses four after the other four, and writes shadow doorbells. Between commands the
+    /// function asks for real ones, as it does before its reactor sleeps.
+    InTurn,
+}
+
+/// Outstanding commands, which arrive together, and those of a queue of four.
+const DEPTH: u16 = 32;
+const PART: u16 = DEPTH / 4;
+
+const ENTRIES: u16 = 64;
+
+const VALUE_BYTES: u32 = 64;
+
+/// Retrieves `operations` values by a guest with `queues` I/O queues.
+pub(crate) fn run(usage: Usage, queues: u16, operations: u64) {
+    Reactor::new(None).run(async {
+        let drive = drives::in_memory().await;
+        let attached = Attached::new(drive.controller(), usage == Usage::One).await;
+        let mut load = Load { queues: Vec::new(), usage, next: 0 };
+        for id in 1..=queues {
+            load.queues.push(attached.queue(id, ENTRIES).await);
+        }
+        load.run(&attached, KEYS, |key| Command::store(1, key, VALUE_BYTES, StoreOptions::NONE))
+            .await;
+        load.run(&attached, operations, |key| Command::retrieve(1, key, VALUE_BYTES)).await;
+    });
+}
+
+struct Load {
+    queues: Vec<Queue<PolledDoorbells>>,
+    usage: Usage,
+    /// The place of the queue that is used next.
+    next: usize,
+}
+
+impl Load {
+    /// Executes `operations`, [`DEPTH`] at a time, on one key after the other.
+    async fn run(&mut self, attached: &Attached, operations: u64, command: fn(&[u8]) -> Command) {
+        for first in (0..operations).step_by(usize::from(DEPTH)) {
+            let used = aside(|| self.submit(first, command));
+            attached.function.look();
+            let mut left = usize::from(DEPTH);
+            while left > 0 {
+                clock::sleep(Nanos(1), Stage::Queue).await;
+                left -= aside(|| self.take(&used));
+            }
+            if self.usage == Usage::InTurn {
+                attached.function.arm();
+            }
+            attached.function.look();
+        }
+    }
+
+    /// Submits [`DEPTH`] commands. Returns the places of the queues that have them.
+    fn submit(&mut self, first: u64, command: fn(&[u8]) -> Command) -> Vec<usize> {
+        let (count, part) = match self.usage {
+            Usage::One => (1, DEPTH),
+            Usage::InTurn => (4, PART),
+        };
+        let used: Vec<usize> = (0..count).map(|at| (self.next + at) % self.queues.len()).collect();
+        for (place, first) in used.iter().zip((first..).step_by(part.into())) {
+            for id in 0..part {
+                // 7 is odd, so every key has its turn.
+                let key = key((first + u64::from(id)) * 7 % KEYS);
+                self.queues[*place].push(id, command(key.as_bytes()));
+            }
+            self.queues[*place].ring_tail();
+        }
+        if self.usage == Usage::InTurn {
+            self.next = (self.next + count) % self.queues.len();
+        }
+        used
+    }
+
+    /// Takes completions. Returns how many there were.
+    fn take(&mut self, used: &[usize]) -> usize {
+        let mut taken = 0;
+        for place in used {
+            let queue = &mut self.queues[*place];
+            let before = taken;
+            while queue.take().is_some() {
+                taken += 1;
+            }
+            if taken > before {
+                queue.ring_head();
+            }
+        }
+        taken
+    }
+}
