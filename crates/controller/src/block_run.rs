@@ -1,6 +1,6 @@
 use base::limits::BLOCK_BYTES;
 use clock::{Class, LocalFuture};
-use media::{Blocks, BlocksShape, Error, Segments};
+use media::{Access, Blocks, BlocksShape, Error, Segments};
 use std::sync::Arc;
 
 /// A run of adjacent blocks of a medium, usable as a medium.
@@ -81,8 +81,8 @@ impl Blocks for BlockRun {
         BlocksShape { blocks: self.count, ..self.whole.shape() }
     }
 
-    fn expect(&self, first: u64) {
-        self.whole.expect(self.first + first);
+    fn expect(&self, first: u64, access: Access) {
+        self.whole.expect(self.first + first, access);
     }
 
     fn read(

@@ -3,7 +3,7 @@ use crate::span::Span;
 use clock::{User, Users};
 use engine::Store;
 use ftl::Zones;
-use media::Blocks;
+use media::{Access, Blocks};
 use spec::{Command, CommandSet, Opcode};
 use std::fmt;
 use std::ops::Deref;
@@ -71,9 +71,10 @@ impl Namespace {
     #[inline]
     pub(crate) fn expect(&self, command: &Command) {
         match (self, command.opcode()) {
-            (Self::Block(blocks), Opcode::READ | Opcode::WRITE) => {
+            (Self::Block(blocks), opcode @ (Opcode::READ | Opcode::WRITE)) => {
                 if let Ok(span) = Span::of(command).within(blocks.shape().blocks) {
-                    blocks.expect(span.first);
+                    let is_read = opcode == Opcode::READ;
+                    blocks.expect(span.first, if is_read { Access::Read } else { Access::Write });
                 }
             }
             (Self::Kv(store), Opcode::RETRIEVE | Opcode::STORE) => kv_key::expect(store, command),

@@ -42,7 +42,7 @@ use crate::region::Region;
 use base::Buf;
 use base::limits::BLOCK_BYTES;
 use clock::{Class, LocalFuture, Rank, Stage};
-use media::{Blocks, BlocksShape, Error, Segments};
+use media::{Access, Blocks, BlocksShape, Error, Segments};
 use nand::{BlockId, Cells, Nand, TAG_BYTES};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -263,10 +263,10 @@ impl Blocks for PageFtl {
         BlocksShape { block_bytes: BLOCK_BYTES, blocks: self.config.blocks, parallelism }
     }
 
-    fn expect(&self, first: u64) {
+    fn expect(&self, first: u64, access: Access) {
         let mut state = self.state();
         state.map.prefetch(number(first));
-        if self.nand.senses_at_once() {
+        if access == Access::Read && self.nand.senses_at_once() {
             state.lookahead.announce(number(first));
         }
     }

@@ -20,6 +20,15 @@ pub struct BlocksShape {
     pub parallelism: u32,
 }
 
+/// What will be done with a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It will be read.
+    Read,
+    /// It will be written.
+    Write,
+}
+
 /// Logical blocks that are read and written in any order, as a disk has them.
 ///
 /// Naming a block that there is not is the caller's mistake and panics. Of writes to one block that
@@ -28,9 +37,9 @@ pub trait Blocks: Send + Sync {
     /// The sizes of the medium.
     fn shape(&self) -> BlocksShape;
 
-    /// Says that block `first` will soon be read or written: what is known of it may be fetched
-    /// into the processor's caches.
-    fn expect(&self, _first: u64) {}
+    /// Announces an access that begins at block `first`: what is known of the block may be
+    /// prefetched into the processor's caches.
+    fn expect(&self, _first: u64, _access: Access) {}
 
     /// The content of `count` blocks from `first`. A block that was never written, or trimmed since
     /// then, is zeros.

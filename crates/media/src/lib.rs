@@ -53,7 +53,7 @@ mod sync;
 mod traffic;
 mod victim;
 
-pub use blocks::{Blocks, BlocksShape, Segments, cut, cut_out};
+pub use blocks::{Access, Blocks, BlocksShape, Segments, cut, cut_out};
 pub use error::Error;
 pub use extent::{ExtentId, ExtentInfo, Frames, Label, PageId, Shape, Span, Stream};
 pub use log_on_blocks::{LogOnBlocks, SavedLogOnBlocks};

@@ -1,4 +1,4 @@
-use crate::blocks::{Blocks, BlocksShape, Segments, cut};
+use crate::blocks::{Access, Blocks, BlocksShape, Segments, cut};
 use crate::error::Error;
 use base::Buf;
 use clock::{Class, LocalFuture};
@@ -117,7 +117,7 @@ impl Blocks for MemoryBlocks {
         self.shape
     }
 
-    fn expect(&self, first: u64) {
+    fn expect(&self, first: u64, _: Access) {
         let (shelf, at) = place(first);
         if shelf < self.shelves.len()
             && let Some(shelf) = &*self.shelf(shelf)

@@ -5,7 +5,7 @@ use crate::page_ftl::rig::{BLOCKINGS, FRONTIERS, GEOMETRY, READ, Setup, VICTIMS,
 use base::{Nanos, Rng};
 use clock::{Class, join_all};
 use ftl::{PageFtl, PageFtlCounts, WriteAck};
-use media::{Blocks, MemoryBlocks};
+use media::{Access, Blocks, MemoryBlocks};
 use nand::{Cells, Geometry};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -83,7 +83,7 @@ impl Client {
         for _ in 0..self.rng.below(5) {
             let announced = self.first + self.range(1).0 as u64;
             for blocks in all {
-                blocks.expect(announced);
+                blocks.expect(announced, Access::Read);
             }
         }
         let (start, end) = self.range(30);
