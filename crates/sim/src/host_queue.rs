@@ -1,5 +1,5 @@
 use crate::pcie_queues::{Content, PcieQueues};
-use crate::pcie_target::{PcieTarget, Way};
+use crate::pcie_target::{DoorbellMode, PcieTarget};
 use base::Rng;
 use base::limits::BLOCK_BYTES;
 use controller::{Completion, Controller, Queue, QueuePair, Submission};
@@ -31,10 +31,10 @@ impl HostQueue {
         match transport {
             Transport::Process => Self::Pair(controller.queue_pair()),
             Transport::Pcie => {
-                let way = Way::draw(rng);
-                let driver = Rc::new(PcieTarget::new(controller).attach(way));
+                let mode = DoorbellMode::draw(rng);
+                let driver = Rc::new(PcieTarget::new(controller).attach(mode));
                 let (content, rng) = (Content::Blocks(BLOCK_BYTES), Rng::new(rng.next_u64()));
-                Self::Pcie(PcieQueues::open(driver, way, content, &[17, 5, 64], rng).await)
+                Self::Pcie(PcieQueues::open(driver, mode, content, &[17, 5, 64], rng).await)
             }
         }
     }

@@ -8,7 +8,7 @@ use crate::kv::check_counts;
 use crate::ledger::{Excuses, Seen};
 use crate::pcie_host::PcieHost;
 use crate::pcie_queues::{Content, PcieQueues, Reset};
-use crate::pcie_target::{PcieTarget, Way};
+use crate::pcie_target::{DoorbellMode, PcieTarget};
 use crate::power::Power;
 use crate::remote_plan::{HOT_KEYS, Plan};
 use crate::tally::Tally;
@@ -24,7 +24,8 @@ const HOSTS: u64 = 12;
 /// Runs `seed`, and returns what it went through.
 ///
 /// # Panics
-/// When some answer can not be, or a machine that has left leaves something behind in the device.
+/// If no order of the operations explains every answer, or if a machine that has left still holds a
+/// handle on the subsystem.
 pub(crate) fn run(seed: u64) -> Tally {
     let plan = Rc::new(Plan::new(seed));
     let client = Rc::new(plan.client());
@@ -69,7 +70,8 @@ async fn fill(plan: &Plan, client: &Client, target: &PcieTarget, rng: &mut Rng) 
     queues.reset(Reset::Close);
 }
 
-/// Retrieves everything as one more machine: that is also what the device lists and counts.
+/// Retrieves every key as one more machine. Checks that the device lists and counts exactly the
+/// keys that exist.
 async fn check_content(target: &PcieTarget, client: &Client, device: &Device, rng: &mut Rng) {
     let queues = open_one(target, rng).await;
     let everything =
@@ -86,7 +88,7 @@ async fn check_content(target: &PcieTarget, client: &Client, device: &Device, rn
 }
 
 async fn open_one(target: &PcieTarget, rng: &mut Rng) -> PcieQueues {
-    let way = Way::draw(rng);
-    let (driver, rng) = (Rc::new(target.attach(way)), Rng::new(rng.next_u64()));
-    PcieQueues::open(driver, way, Content::Pairs, &[64, 64], rng).await
+    let mode = DoorbellMode::draw(rng);
+    let (driver, rng) = (Rc::new(target.attach(mode)), Rng::new(rng.next_u64()));
+    PcieQueues::open(driver, mode, Content::Pairs, &[64, 64], rng).await
 }

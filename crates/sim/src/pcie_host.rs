@@ -1,7 +1,7 @@
 use crate::client::{Asked, Client, keys_of};
 use crate::history::Open;
 use crate::pcie_queues::{Content, PcieQueues, Reset, reset_later};
-use crate::pcie_target::{PcieTarget, Way};
+use crate::pcie_target::{DoorbellMode, PcieTarget};
 use crate::remote_plan::{HOT_KEYS, Plan, pick};
 use base::{Buf, Nanos, Rng};
 use clock::Stage;
@@ -28,7 +28,7 @@ pub(crate) struct PcieHost {
     client: Rc<Client>,
     target: Rc<PcieTarget>,
     rng: Rng,
-    way: Way,
+    mode: DoorbellMode,
     /// Entries of each I/O queue.
     entries: Vec<u16>,
     /// Commands that it keeps outstanding.
@@ -38,7 +38,7 @@ pub(crate) struct PcieHost {
 /// What was asked by a command that is outstanding.
 enum Pending {
     Pair(Asked),
-    /// Which of the hot keys there are.
+    /// A List command, whose answer says which hot keys exist.
     Which {
         asked: Vec<(usize, Open)>,
         is_every: bool,
@@ -52,29 +52,29 @@ impl PcieHost {
         target: &Rc<PcieTarget>,
         mut rng: Rng,
     ) -> Self {
-        let way = Way::draw(&mut rng);
+        let mode = DoorbellMode::draw(&mut rng);
         let queues = 1 + pick(8, &mut rng);
         let entries = (0..queues).map(|_| [2, 3, 17, 64][pick(4, &mut rng)]).collect();
         let outstanding = 1 + pick(if rng.below(4) == 0 { 64 } else { 8 }, &mut rng);
         let (plan, client, target) = (plan.clone(), client.clone(), target.clone());
-        Self { plan, client, target, rng, way, entries, outstanding }
+        Self { plan, client, target, rng, mode, entries, outstanding }
     }
 
     /// Does all its operations, and leaves. Returns how often it had to enable a controller again.
     pub(crate) async fn work(mut self) -> u64 {
         let (mut left, mut sessions) = (OPERATIONS, 0);
-        let mut driver = Rc::new(self.target.attach(self.way));
+        let mut driver = Rc::new(self.target.attach(self.mode));
         while left > 0 {
             let rng = Rng::new(self.rng.next_u64());
-            let (way, entries) = (self.way, &self.entries);
-            let queues = PcieQueues::open(driver.clone(), way, Content::Pairs, entries, rng).await;
+            let (mode, entries) = (self.mode, &self.entries);
+            let queues = PcieQueues::open(driver.clone(), mode, Content::Pairs, entries, rng).await;
             sessions += 1;
             left = self.talk(&queues, left).await;
             queues.reset(self.draw_reset());
             clock::sleep(Nanos(self.rng.below(PAUSE.0)), Stage::Queue).await;
             queues.check_untouched();
             if queues.is_closed() {
-                driver = Rc::new(self.target.attach(self.way));
+                driver = Rc::new(self.target.attach(self.mode));
             }
         }
         driver.function.close();
@@ -86,8 +86,9 @@ impl PcieHost {
         resets[pick(4, &mut self.rng)]
     }
 
-    /// Does some of the operations that are `left` and returns how many are then: until the
-    /// controller is reset, or it wants to leave. What is outstanding then is never answered.
+    /// Submits some of the `left` operations, until the controller is reset or the host wants to
+    /// leave. Returns how many operations it has not submitted. The device never answers commands
+    /// that are still outstanding.
     async fn talk(&mut self, queues: &PcieQueues, left: u64) -> u64 {
         let here = left.min(1 + self.rng.below(2 * OPERATIONS));
         let (mut done, leaves_abruptly) = (0, self.rng.below(4) == 0);

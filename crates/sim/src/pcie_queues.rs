@@ -1,5 +1,5 @@
 use crate::pcie_data::PcieData;
-use crate::pcie_target::Way;
+use crate::pcie_target::DoorbellMode;
 use crate::trace;
 use base::{Buf, Nanos, Rng};
 use clock::Stage;
@@ -12,7 +12,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-/// How a host ends what it has with a controller.
+/// How a host stops using its controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reset {
     /// It disables the controller (CC.EN).
@@ -78,13 +78,13 @@ impl PcieQueues {
     /// Enables a controller that is disabled, and creates queues of so many entries.
     pub(crate) async fn open(
         driver: Rc<Driver>,
-        way: Way,
+        mode: DoorbellMode,
         content: Content,
         entries: &[u16],
         rng: Rng,
     ) -> Self {
         driver.enable();
-        if way == Way::Shadow {
+        if mode == DoorbellMode::Shadow {
             driver.use_shadow().await;
         }
         let mut queues = Vec::new();
@@ -221,7 +221,7 @@ impl Shared {
                     PcieData::place(self.ram(), command, &room, &mut self.rng.borrow_mut())
                 }
             };
-            // An id comes back once its command is long complete.
+            // Ids repeat after 65,534 commands: the first command with this id has completed.
             let id = u16::try_from(number % 0xfffe).expect("it has 16 bits");
             self.driver.push(queue.id, command.with_command_id(id));
             queue.unannounced.set(queue.unannounced.get() + 1);
@@ -308,7 +308,8 @@ fn ended(number: u64, opcode: Opcode, submitted: Nanos) -> Completion {
     Completion::over_link(number, opcode, submitted, outcome)
 }
 
-/// Resets a host's controller after a time, if it is still the same.
+/// Waits for `after` and then resets the controller of `queues`. Does nothing if the controller was
+/// reset earlier.
 pub(crate) async fn reset_later(queues: PcieQueues, after: Nanos, reset: Reset) {
     clock::sleep(after, Stage::Queue).await;
     queues.reset(reset);

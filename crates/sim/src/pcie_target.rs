@@ -14,26 +14,26 @@ pub(crate) const NQN: &str = "nqn.2026-01.org.example:kvasir";
 /// How long commands may run on after all hosts have left.
 const IDLE_WITHIN: Nanos = Nanos::from_secs(5);
 
-/// How often it is looked whether nothing is left of hosts.
+/// How often [`PcieTarget::wait_until_idle`] counts the handles on the subsystem.
 const STEP: Nanos = Nanos::from_millis(1);
 
 /// A device whose PCIe functions hosts attach.
 pub(crate) struct PcieTarget {
     subsystem: Arc<Subsystem>,
     entrance: Entrance,
-    /// Handles on the subsystem while no host has attached a function.
+    /// The number of handles on the subsystem before a host attaches a function.
     idle: usize,
 }
 
 /// How a host writes the doorbells of I/O queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum DoorbellMode {
     Registers,
     Shadow,
     Mapped,
 }
 
-impl Way {
+impl DoorbellMode {
     pub(crate) fn draw(rng: &mut Rng) -> Self {
         [Self::Registers, Self::Shadow, Self::Mapped]
             [usize::try_from(rng.below(3)).expect("below 3")]
@@ -59,9 +59,9 @@ impl PcieTarget {
     }
 
     /// Attaches a function to a new host, which has not enabled it.
-    pub(crate) fn attach(&self, way: Way) -> Driver {
+    pub(crate) fn attach(&self, mode: DoorbellMode) -> Driver {
         let (ram, raised) = (Rc::<HostRam>::default(), Rc::<Raised>::default());
-        let page = (way == Way::Mapped).then(Rc::<MappedPage>::default);
+        let page = (mode == DoorbellMode::Mapped).then(Rc::<MappedPage>::default);
         let doorbells = page.clone().map(|page| page as Rc<dyn DoorbellPage>);
         let (memory, interrupts) = (ram.clone(), raised.clone());
         let function = NvmeFunction::new(&self.entrance, NQN, memory, interrupts, doorbells);
@@ -74,16 +74,16 @@ impl PcieTarget {
         driver
     }
 
-    /// Waits until nothing is left of hosts and their commands.
+    /// Waits until hosts that have left, and their commands, hold no handle on the subsystem.
     ///
     /// # Panics
-    /// When something stays.
+    /// If one of them still holds a handle after [`IDLE_WITHIN`].
     pub(crate) async fn wait_until_idle(&self) {
         let until = clock::now() + IDLE_WITHIN;
         while Arc::strong_count(&self.subsystem) != self.idle {
             assert!(
                 clock::now() < until,
-                "of hosts that have left something stays: {} handles and not {}",
+                "the subsystem has {} handles after all hosts have left, instead of {}",
                 Arc::strong_count(&self.subsystem),
                 self.idle
             );
