@@ -19,18 +19,18 @@ const CONFIG: u32 = 7;
 /// Memory Space Enable and Bus Master Enable.
 const BUS_MASTER: u8 = 0b110;
 
-/// A virtual machine in this process, with a client of another implementation: its memory is shared
-/// with the device, and it writes doorbells as Linux does.
+/// A host of a device over vfio-user, with a client of another implementation. It shares its memory
+/// with the device and writes doorbells as Linux does.
 pub struct Guest {
     memory: Arc<GuestMemory>,
     bus: Rc<Bus>,
     admin: RefCell<Queue<GuestDoorbells>>,
-    way: Way,
+    mode: DoorbellMode,
 }
 
 /// How doorbells of I/O queues are written.
 #[derive(Clone)]
-enum Way {
+enum DoorbellMode {
     /// To the pages of Doorbell Buffer Config, as Linux does: a message only if the value passes
     /// the event index.
     Shadow([usize; 2]),
@@ -53,7 +53,7 @@ pub struct GuestDoorbells {
     memory: Arc<GuestMemory>,
     queue: u16,
     /// None: by messages.
-    way: Option<Way>,
+    mode: Option<DoorbellMode>,
 }
 
 impl Bus {
@@ -78,10 +78,10 @@ impl GuestDoorbells {
 
     fn ring(&self, place: u16, value: u16) {
         self.bus.doorbells.set(self.bus.doorbells.get() + 1);
-        match &self.way {
+        match &self.mode {
             None => self.bus.ring(place.into(), value),
-            Some(Way::Shadow(pages)) => self.ring_shadow(*pages, place, value),
-            Some(Way::Mapped(page)) => {
+            Some(DoorbellMode::Shadow(pages)) => self.ring_shadow(*pages, place, value),
+            Some(DoorbellMode::Mapped(page)) => {
                 let (page, value) = (page.as_volatile_slice(), u32::from(value));
                 page.store(value, place.into(), Ordering::Release).expect("a page has them");
             }
@@ -113,6 +113,10 @@ impl Doorbells for GuestDoorbells {
 impl Guest {
     /// Attaches the device at a socket, and enables its controller. Maps its doorbells if it can.
     /// The error is a sentence.
+    ///
+    /// # Panics
+    /// If the device refuses to map memory, a register access or an admin command, or if its BAR 0
+    /// cannot be mapped although the device offers that.
     pub fn attach(socket: &Path) -> Result<Self, String> {
         let memory = Arc::new(GuestMemory::new(64 << 20));
         let failed = |error| format!("{}: no device is attached: {error}", socket.display());
@@ -130,22 +134,25 @@ impl Guest {
         bus.set(Property::ACQ, &(place.completion as u64).to_le_bytes());
         bus.set(Property::CC, &Configuration::ENABLE_ALL_COMMAND_SETS.0.to_le_bytes());
         let doorbells =
-            |way| GuestDoorbells { bus: bus.clone(), memory: memory.clone(), queue: 0, way };
-        let admin = |way| RefCell::new(Queue::new(&memory, place, doorbells(way)));
+            |mode| GuestDoorbells { bus: bus.clone(), memory: memory.clone(), queue: 0, mode };
+        let admin = |mode| RefCell::new(Queue::new(&memory, place, doorbells(mode)));
         if let Some(page) = mapped {
-            let way = Way::Mapped(Rc::new(page));
-            let admin = admin(Some(way.clone()));
-            return Ok(Self { memory, bus, admin, way });
+            let mode = DoorbellMode::Mapped(Rc::new(page));
+            let admin = admin(Some(mode.clone()));
+            return Ok(Self { memory, bus, admin, mode });
         }
         let shadow = [memory.allocate(4_096), memory.allocate(4_096)];
-        let (admin, way) = (admin(None), Way::Shadow(shadow));
-        let guest = Self { memory, bus, admin, way };
+        let (admin, mode) = (admin(None), DoorbellMode::Shadow(shadow));
+        let guest = Self { memory, bus, admin, mode };
         let [values, indexes] = shadow.map(|address| address as u64);
         guest.execute(Command::doorbell_buffer_config(values, indexes));
         Ok(guest)
     }
 
     /// Creates an I/O queue without interrupts.
+    ///
+    /// # Panics
+    /// If the device refuses one of the two admin commands or the message that writes a doorbell.
     pub fn queue(&self, entries: u16) -> Queue<GuestDoorbells> {
         let place = Place::allocate(&self.memory, entries);
         self.execute(Command::create_io_cq(1, entries, place.completion as u64, None));
@@ -154,7 +161,7 @@ impl Guest {
             bus: self.bus.clone(),
             memory: self.memory.clone(),
             queue: 1,
-            way: Some(self.way.clone()),
+            mode: Some(self.mode.clone()),
         };
         Queue::new(&self.memory, place, doorbells)
     }

@@ -1,5 +1,5 @@
-//! A virtual machine's side of a PCIe function in this process, without the machine: experiments
-//! compare a device behind vfio-user with other ways to it.
+//! A host that uses a device over vfio-user. It runs in this process and needs no virtual machine.
+//! Experiments compare its results with those of other transports.
 //!
 //! # How it works
 //! 1. A [`GuestMemory`] is shared with a device, as QEMU shares that of a machine (`memory`).

@@ -59,7 +59,7 @@ impl GuestMemory {
         self.slice().store(value, address, Release).expect("it is inside");
     }
 
-    /// Copies bytes to `address` on.
+    /// Copies `bytes` into guest memory, starting at `address`.
     #[inline]
     pub fn write(&self, address: usize, bytes: &[u8]) {
         self.slice().write_slice(bytes, address).expect("it is inside");

@@ -107,7 +107,7 @@ impl<D: Doorbells> Queue<D> {
         self.push_as_is(command.with_command_id(id).with_prp([buffer, 0]));
     }
 
-    /// The same with a command that is about other memory.
+    /// Writes a command without changing its id or its data pointer.
     pub fn push_as_is(&mut self, command: Command) {
         let at = self.place.submission + usize::from(self.tail) * 64;
         self.memory.write(at, command.as_bytes());
@@ -129,7 +129,7 @@ impl<D: Doorbells> Queue<D> {
         self.doorbells.ring_head(self.head);
     }
 
-    /// Executes one command, which is about other memory than the buffers. Returns its completion.
+    /// Executes one command without changing its data pointer. Returns its completion.
     pub fn execute(&mut self, command: Command) -> Completion {
         self.push_as_is(command);
         self.ring_tail();
