@@ -97,7 +97,7 @@ impl Driver {
     /// Enables the controller with new admin queues.
     ///
     /// # Panics
-    /// If it is not ready then.
+    /// If the controller does not become ready.
     pub fn enable(&self) {
         self.set_bus_master(true);
         self.queues.take();
@@ -190,7 +190,7 @@ impl Driver {
         pair.tail.set((tail + 1) % pair.entries);
     }
 
-    /// Goes back by so many commands that were written, to write others in their place.
+    /// Moves the tail back by `commands` entries. The next commands overwrite these entries.
     pub fn rewind(&self, queue: u16, commands: u16) {
         let pair = self.queue(queue);
         pair.tail.set((pair.tail.get() + pair.entries - commands) % pair.entries);
@@ -263,7 +263,7 @@ impl Driver {
         }
     }
 
-    /// Lets everything else happen that does happen.
+    /// Waits 100 ms, so that other tasks run until they wait for a host or for a gate.
     pub async fn settle(&self) {
         sleep(Nanos::from_millis(100), Stage::Queue).await;
     }

@@ -5,7 +5,7 @@ use std::cell::Cell;
 pub struct MappedPage([Cell<u32>; 1024]);
 
 impl Default for MappedPage {
-    /// What a page has that another function used.
+    /// Creates a page with a value in every doorbell, as if another function had used the page.
     fn default() -> Self {
         Self([const { Cell::new(u32::MAX) }; 1024])
     }
