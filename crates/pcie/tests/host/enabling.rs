@@ -2,8 +2,8 @@ use crate::ram::place;
 use crate::world::{BLOCK, KV, run};
 use pcie::{PciFunction, Region};
 use spec::{
-    Capabilities, Cns, Command, Configuration, ControllerStatus, Feature, IdentifyController,
-    Property, Shutdown, ShutdownStatus, Status, Version,
+    Capabilities, Cns, Command, Configuration, ControllerStatus, Feature, FormatOptions,
+    IdentifyController, Property, Shutdown, ShutdownStatus, Status, Version,
 };
 use zerocopy::FromBytes;
 
@@ -127,6 +127,31 @@ fn a_reset_of_the_subsystem_ends_the_queues_of_other_hosts() {
         second.enable();
         second.create_queue(1, 16).await;
         second.execute(1, Command::exist(KV, b"none")).await;
+    });
+}
+
+#[test]
+fn a_reset_of_the_subsystem_ends_admin_commands_of_other_hosts() {
+    run(12, async |world| {
+        let (first, second) = (world.host(16).await, world.host(16).await);
+        let closed = world.gate.close();
+        first.submit(1, Command::exist(KV, b"none"));
+        first.settle().await;
+        // Format NVM waits until the namespace executes no command.
+        let options = FormatOptions {
+            format: 0,
+            protection: 0,
+            secure_erase: FormatOptions::NO_SECURE_ERASE,
+        };
+        second.submit(0, Command::format_namespace(KV, options));
+        second.settle().await;
+        first.write(Property::NSSR.0.into(), Property::RESET_SUBSYSTEM);
+        let before = (second.ram.writes(), second.raised.total());
+        drop(closed);
+        second.settle().await;
+        assert_eq!((second.ram.writes(), second.raised.total()), before);
+        second.enable();
+        second.admin(Command::keep_alive()).await;
     });
 }
 
