@@ -39,7 +39,7 @@ pub(crate) enum Hardware<'a> {
     },
 }
 
-/// Has QEMU run the processors of a guest in software.
+/// QEMU's options for emulating the processors of a guest in software (TCG).
 pub(crate) const IN_SOFTWARE: [&str; 4] = ["-accel", "tcg", "-cpu", "max"];
 
 /// The memory of a guest.
@@ -180,8 +180,8 @@ impl Guest {
         assert_eq!(status, 0, "in vain: {condition}\nprinted\n{output}");
     }
 
-    /// Waits for the block device of the namespace `nsid` and returns it. Its number is of the
-    /// order in which the host came upon its namespaces.
+    /// Waits for the block device of the namespace `nsid` and returns its path. Linux numbers block
+    /// devices in the order in which it finds their namespaces.
     #[track_caller]
     pub(crate) fn block_device(&mut self, nsid: u32) -> String {
         let find = format!("grep -lx {nsid} /sys/block/nvme[0-9]n*/nsid");
