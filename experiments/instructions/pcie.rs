@@ -20,13 +20,15 @@ use spec::{Command, StoreOptions};
 pub(crate) enum Usage {
     /// It uses one of them, and has mapped its doorbells. The function is awake.
     One,
-    /// It uses four after the other four, and writes shadow doorbells. Between commands the
-    /// function asks for real ones, as it does before its reactor sleeps.
+    /// It submits to four queues, then to the next four, and writes shadow doorbells. After each
+    /// four the function asks for real doorbells, as it does before its reactor sleeps.
     InTurn,
 }
 
-/// Outstanding commands, which arrive together, and those of a queue of four.
+/// Outstanding commands, which arrive together.
 const DEPTH: u16 = 32;
+
+/// Outstanding commands of each queue if four queues share them.
 const PART: u16 = DEPTH / 4;
 
 const ENTRIES: u16 = 64;

@@ -3,10 +3,10 @@
 use crate::paths::Path;
 use std::collections::BTreeMap;
 
-/// What many queues may cost over few: issue 37.
+/// The largest ratio of a command's instructions with 64 queues to those with 4: issue 37.
 const MANY_QUEUES: f64 = 1.05;
 
-/// A path, and another one whose instructions it may have so many times.
+/// Two paths, and the largest ratio of the first path's instructions to those of the second.
 const RATIOS: [(Path, Path, f64); 2] = [
     (Path::Pcie64Queues, Path::Pcie4Queues, MANY_QUEUES),
     (Path::Pcie64InTurn, Path::Pcie4InTurn, MANY_QUEUES),
