@@ -12,7 +12,9 @@ use crate::tally::Tally;
 use crate::target::Target;
 use base::{Nanos, Rng};
 use clock::{LocalFuture, Stage};
+use controller::Queue;
 use engine::Live;
+use node::Device;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use workload::{Keys, Payload, ValueGenerator};
@@ -240,6 +242,21 @@ impl Drop for KvHosts {
             eprintln!("{:?}", self.plan);
         }
     }
+}
+
+/// Retrieves every key through the queue of one more host. Checks that the device lists and counts
+/// exactly the keys that exist.
+pub(crate) async fn check_pairs(queue: &impl Queue, client: &Client, device: &Device) {
+    let everything =
+        (0..client.keys.len()).map(|subject| (subject, Request::Retrieve { room: ROOM }));
+    let power = Power::default();
+    let session = client.session(queue);
+    session.submit_all(&power, everything).await;
+    session.finish_all(&power).await;
+    let listed = list_all(queue, 4_096).await;
+    let there = client.seen(Seen::There);
+    assert!(listed == there, "{} keys are listed, and {} are there", listed.len(), there.len());
+    check_counts(device, there.len() as u64, 0);
 }
 
 /// Holds what the device counts to what is `there`, and `lost`.

@@ -57,6 +57,7 @@ mod expiring;
 mod faults;
 mod flush;
 mod history;
+mod host_command;
 mod host_queue;
 mod hosts;
 mod kv;

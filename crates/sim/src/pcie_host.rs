@@ -1,22 +1,18 @@
-use crate::client::{Asked, Client, keys_of};
-use crate::history::Open;
+use crate::client::Client;
+use crate::host_command::HostCommand;
 use crate::pcie_queues::{Content, PcieQueues, Reset, reset_later};
 use crate::pcie_target::{DoorbellMode, PcieTarget};
-use crate::remote_plan::{HOT_KEYS, Plan, pick};
-use base::{Buf, Nanos, Rng};
+use crate::remote_plan::{Plan, pick};
+use base::{Nanos, Rng};
 use clock::Stage;
-use controller::{Completion, Queue, Submission};
-use node::Device;
+use controller::{Completion, Queue};
 use pcie::PciFunction;
-use spec::{Command, Status};
-use std::collections::{BTreeMap, BTreeSet};
+use spec::Status;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Operations of a host.
 const OPERATIONS: u64 = 60;
-
-/// Room for all keys.
-const LIST_BYTES: u32 = 64 << 10;
 
 /// How long a host waits at most before it enables its controller again.
 const PAUSE: Nanos = Nanos::from_millis(1);
@@ -33,16 +29,6 @@ pub(crate) struct PcieHost {
     entries: Vec<u16>,
     /// Commands that it keeps outstanding.
     outstanding: usize,
-}
-
-/// What was asked by a command that is outstanding.
-enum Pending {
-    Pair(Asked),
-    /// A List command, whose answer says which hot keys exist.
-    Which {
-        asked: Vec<(usize, Open)>,
-        is_every: bool,
-    },
 }
 
 impl PcieHost {
@@ -100,8 +86,9 @@ impl PcieHost {
         let mut pending = BTreeMap::new();
         loop {
             while done < here && !queues.is_over() && pending.len() < self.outstanding {
-                let (asked, submission) = self.ask();
-                let before = pending.insert(queues.submit(submission), asked);
+                let (command, submission) =
+                    HostCommand::draw(&self.plan, &self.client, &mut self.rng);
+                let before = pending.insert(queues.submit(submission), command);
                 assert!(before.is_none(), "a queue numbers its commands");
                 done += 1;
             }
@@ -109,47 +96,17 @@ impl PcieHost {
                 break;
             }
             let completion = queues.next().await;
-            let asked = pending.remove(&completion.id).expect("a command is completed once");
-            self.note(queues, asked, &completion);
+            let command = pending.remove(&completion.id).expect("a command is completed once");
+            self.note(queues, command, &completion);
         }
         left - done
     }
 
-    fn ask(&mut self) -> (Pending, Submission) {
-        if self.rng.below(30) == 0 {
-            return self.ask_which();
-        }
-        let (subject, request) = self.plan.request(&mut self.rng);
-        let (asked, submission) = self.client.ask(subject, request);
-        (Pending::Pair(asked), submission)
-    }
-
-    /// Asks for all keys, or as many as fit a short buffer from any one on.
-    fn ask_which(&mut self) -> (Pending, Submission) {
-        let keys = &self.client.keys;
-        let start = &keys[pick(keys.len() as u64, &mut self.rng)];
-        let is_every = self.rng.below(2) == 0;
-        let start = if is_every { &[][..] } else { start.as_bytes() };
-        let room = if is_every { LIST_BYTES } else { 300 };
-        let command = Command::list(Device::NAMESPACE, start, room);
-        let asked = self.client.ask_which(0..HOT_KEYS);
-        let data = Buf::phantom(0, 0);
-        (Pending::Which { asked, is_every }, Submission { command, long_key: None, data })
-    }
-
-    fn note(&self, queues: &PcieQueues, pending: Pending, completion: &Completion) {
+    fn note(&self, queues: &PcieQueues, command: HostCommand, completion: &Completion) {
         if completion.status == Status::HOST_PATHING_ERROR {
             assert!(queues.is_over(), "only a reset ends a command so");
-            return;
-        }
-        match pending {
-            Pending::Pair(asked) => self.client.note(asked, completion),
-            Pending::Which { asked, is_every } => {
-                let keys = keys_of(completion);
-                let listed: BTreeSet<Vec<u8>> = keys.iter().cloned().collect();
-                assert_eq!(listed.len(), keys.len(), "a key is listed twice: {keys:?}");
-                self.client.note_which(&asked, &listed, is_every);
-            }
+        } else {
+            command.note(&self.client, completion);
         }
     }
 }

@@ -1,10 +1,9 @@
 //! Keys and values over NVMe/TCP: one device behind the target, and hosts at the other end of a
 //! network that splits, delays and cuts what they say. All of them work on the same keys.
 
-use crate::client::{Client, ROOM, Request, list_all};
+use crate::client::Client;
 use crate::history::Condition;
-use crate::kv::check_counts;
-use crate::ledger::{Excuses, Seen};
+use crate::kv::check_pairs;
 use crate::power::Power;
 use crate::remote_host::RemoteHost;
 use crate::remote_plan::{HOT_KEYS, Plan, pick};
@@ -15,8 +14,7 @@ use base::{Nanos, Rng};
 use client::{Association, Host, IoQueue, Reads, Settings};
 use clock::Stage;
 use net::{Conditions, End, Network};
-use node::{Device, FaultPlan};
-use reactor::Reactor;
+use node::Device;
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -28,23 +26,14 @@ const HOSTS: u8 = 16;
 /// # Panics
 /// When some answer can not be, or a host that has left leaves something behind in the target.
 pub(crate) fn run(seed: u64) -> Tally {
-    let plan = Rc::new(Plan::new(seed));
-    let client = Rc::new(plan.client());
-    let mut reactor = Reactor::new((seed % 2 == 1).then_some(seed));
-    reactor.set_trace(trace::is_on().then(trace::sink));
-    let (victims, reconnections) = reactor.run(serve(plan, client.clone()));
-    let tally = client.check(Excuses::default());
-    Tally { victims, reconnections, ..tally }
+    Plan::run(seed, serve)
 }
 
 /// Serves a device to all hosts until they have left. Returns the victims that it cleaned, and how
 /// often a host connected again.
 async fn serve(plan: Rc<Plan>, client: Rc<Client>) -> (u64, u64) {
     let mut rng = Rng::new(base::mix(plan.seed));
-    let cells = Device::manufacture(&plan.profile, plan.seed);
-    let device = Device::format(&plan.profile, cells, plan.seed, FaultPlan::default()).await;
-    let device = Rc::new(device.expect("the device is large enough"));
-    device.controller().set_delete_reports_missing(true);
+    let device = plan.device().await;
     fill(&plan, &client, &device, &mut rng).await;
 
     let network = Network::new(plan.seed, plan.conditions);
@@ -94,19 +83,10 @@ async fn cut(network: Network, plan: Rc<Plan>, seed: u64, has_ended: Rc<Cell<boo
     }
 }
 
-/// Retrieves everything as one more host: that is also what the device lists and counts.
+/// Checks the pairs as one more host.
 async fn check_content(network: &Network, client: &Client, device: &Device) {
     let (association, queue) = connect_calmly(network).await;
-    let everything =
-        (0..client.keys.len()).map(|subject| (subject, Request::Retrieve { room: ROOM }));
-    let power = Power::default();
-    let session = client.session(&queue);
-    session.submit_all(&power, everything).await;
-    session.finish_all(&power).await;
-    let listed = list_all(&queue, 4_096).await;
-    let there = client.seen(Seen::There);
-    assert!(listed == there, "{} keys are listed, and {} are there", listed.len(), there.len());
-    check_counts(device, there.len() as u64, 0);
+    check_pairs(&queue, client, device).await;
     assert_eq!((queue.failure(), association.failure()), (None, None), "nothing was cut");
     queue.close();
     association.shut_down().await.expect("nothing is cut");

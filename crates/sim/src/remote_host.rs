@@ -1,25 +1,21 @@
-use crate::client::{Asked, Client, keys_of};
-use crate::history::Open;
-use crate::remote_plan::{HOT_KEYS, Plan, pick};
+use crate::client::Client;
+use crate::host_command::HostCommand;
+use crate::remote_plan::{Plan, pick};
 use crate::remote_target::{ADDRESS, NQN};
 use crate::trace;
-use base::{Buf, Nanos, Rng};
+use base::{Nanos, Rng};
 use client::{Association, Error, Host, IoQueue, Reads, Settings};
 use clock::Stage;
-use controller::{Completion, Queue, Submission};
+use controller::{Completion, Queue};
 use net::{End, Network};
-use node::Device;
 use nvme_tcp::framing::DataDigest;
 use nvme_tcp::pdu::Digests;
-use spec::{Command, Status};
-use std::collections::{BTreeMap, BTreeSet};
+use spec::Status;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Operations of a host.
 const OPERATIONS: u64 = 60;
-
-/// Room for all keys.
-const LIST_BYTES: u32 = 64 << 10;
 
 /// How long a host waits at most before it connects again.
 const PAUSE: Nanos = Nanos::from_millis(1);
@@ -41,21 +37,11 @@ pub(crate) struct RemoteHost {
     outstanding: usize,
 }
 
-/// What was asked by a command that is outstanding.
-enum Pending {
-    Pair(Asked),
-    /// Which of the hot keys there are.
-    Which {
-        asked: Vec<(usize, Open)>,
-        is_every: bool,
-    },
-}
-
 /// What a host has while it is connected.
 struct Session {
     association: Association<End>,
     queue: IoQueue<End>,
-    pending: BTreeMap<u64, Pending>,
+    pending: BTreeMap<u64, HostCommand>,
 }
 
 impl RemoteHost {
@@ -158,44 +144,17 @@ impl RemoteHost {
     }
 
     fn submit(&mut self, session: &mut Session) {
-        let (pending, submission) = if self.rng.below(30) == 0 {
-            self.ask_which()
-        } else {
-            let (subject, request) = self.plan.request(&mut self.rng);
-            let (asked, submission) = self.client.ask(subject, request);
-            (Pending::Pair(asked), submission)
-        };
-        let before = session.pending.insert(session.queue.submit(submission), pending);
+        let (command, submission) = HostCommand::draw(&self.plan, &self.client, &mut self.rng);
+        let before = session.pending.insert(session.queue.submit(submission), command);
         assert!(before.is_none(), "a queue numbers its commands");
     }
 
-    /// Asks for all keys, or as many as fit a short buffer from any one on.
-    fn ask_which(&mut self) -> (Pending, Submission) {
-        let keys = &self.client.keys;
-        let start = &keys[pick(keys.len() as u64, &mut self.rng)];
-        let is_every = self.rng.below(2) == 0;
-        let start = if is_every { &[][..] } else { start.as_bytes() };
-        let room = if is_every { LIST_BYTES } else { 300 };
-        let command = Command::list(Device::NAMESPACE, start, room);
-        let asked = self.client.ask_which(0..HOT_KEYS);
-        let data = Buf::phantom(0, 0);
-        (Pending::Which { asked, is_every }, Submission { command, long_key: None, data })
-    }
-
-    fn note(&self, session: &Session, pending: Pending, completion: &Completion) {
+    fn note(&self, session: &Session, command: HostCommand, completion: &Completion) {
         if completion.status == Status::HOST_PATHING_ERROR {
             let failure = session.failure().expect("only what is cut ends so");
             self.expect_cut(&failure);
-            return;
-        }
-        match pending {
-            Pending::Pair(asked) => self.client.note(asked, completion),
-            Pending::Which { asked, is_every } => {
-                let keys = keys_of(completion);
-                let listed: BTreeSet<Vec<u8>> = keys.iter().cloned().collect();
-                assert_eq!(listed.len(), keys.len(), "a key is listed twice: {keys:?}");
-                self.client.note_which(&asked, &listed, is_every);
-            }
+        } else {
+            command.note(&self.client, completion);
         }
     }
 }

@@ -1,13 +1,19 @@
-//! The plan of a seed of the remote scenario: its device, its network and its operations.
+//! The plan of a seed of the scenarios over NVMe/TCP and PCIe: its device, its network and its
+//! operations.
 
 use crate::client::{Client, ROOM, Request};
 use crate::history::Condition;
+use crate::ledger::Excuses;
 use crate::quiet::is_quiet;
 use crate::small_drive::small_drive;
+use crate::tally::Tally;
+use crate::trace;
 use base::{KIB, Nanos, Rng};
 use controller::IN_CAPSULE_BYTES_MAX;
 use net::Conditions;
-use node::Profile;
+use node::{Device, FaultPlan, Profile};
+use reactor::Reactor;
+use std::rc::Rc;
 use workload::{Keys, Payload, ValueGenerator};
 
 /// Keys that most operations are on.
@@ -65,7 +71,34 @@ impl Plan {
         Self { seed, profile, conditions, cuts, cut_every, value_bytes_max, subjects }
     }
 
-    pub(crate) fn client(&self) -> Client {
+    /// Runs `serve` with the plan of `seed`, and returns what the seed went through. `serve`
+    /// returns the victims that the device cleaned, and how often hosts connected again.
+    ///
+    /// # Panics
+    /// If no order of the operations explains every answer.
+    pub(crate) fn run<F>(seed: u64, serve: impl FnOnce(Rc<Self>, Rc<Client>) -> F) -> Tally
+    where
+        F: Future<Output = (u64, u64)>,
+    {
+        let plan = Rc::new(Self::new(seed));
+        let client = Rc::new(plan.client());
+        let mut reactor = Reactor::new((seed % 2 == 1).then_some(seed));
+        reactor.set_trace(trace::is_on().then(trace::sink));
+        let (victims, reconnections) = reactor.run(serve(plan, client.clone()));
+        let tally = client.check(Excuses::default());
+        Tally { victims, reconnections, ..tally }
+    }
+
+    /// Returns the device, which is new.
+    pub(crate) async fn device(&self) -> Rc<Device> {
+        let cells = Device::manufacture(&self.profile, self.seed);
+        let device = Device::format(&self.profile, cells, self.seed, FaultPlan::default()).await;
+        let device = device.expect("the device is large enough");
+        device.controller().set_delete_reports_missing(true);
+        Rc::new(device)
+    }
+
+    fn client(&self) -> Client {
         let keys = (0..self.subjects).map(|number| {
             let keys = Keys::new([8, 9, 12, 15, 16][number % 5], self.subjects as u64);
             keys.expect("a key of 8 bytes holds any number").key(number as u64)
