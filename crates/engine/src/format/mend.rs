@@ -87,7 +87,7 @@ mod tests {
                 batch: InBatch::default(),
                 key,
             };
-            builder.push(header, &Buf::phantom(10, 9));
+            builder.push(&mut header.clone(), &Buf::phantom(10, 9));
         }
         builder.close(5, &mut Summary::default(), &mut Vec::new(), |page| page)
     }

@@ -128,8 +128,8 @@ impl PageBuilder {
     }
 
     /// Adds a record, or the first part of a long one, and returns its header's offset. There is
-    /// room for it.
-    pub(crate) fn push(&mut self, mut header: Header<'_>, part: &Buf) -> usize {
+    /// room for it. Notes in the header where the value begins.
+    pub(crate) fn push(&mut self, header: &mut Header<'_>, part: &Buf) -> usize {
         header.value_offset = u16::try_from(self.value_bytes).expect("a page with room has less");
         let offset = if self.goes_to_spare(header.len()) {
             let offset = self.spare.len();
@@ -305,7 +305,7 @@ mod tests {
 
     fn closed(builder: PageBuilder, value_crc: u32) -> Page {
         let mut builder = builder;
-        builder.push(header(value_crc), &value());
+        builder.push(&mut header(value_crc), &value());
         builder.close(0, &mut Summary::default(), &mut Vec::new(), |page| page)
     }
 
@@ -335,7 +335,7 @@ mod tests {
     fn a_page_takes_no_more_than_it_holds() {
         let mut builder = builder();
         for _ in 0..=4_096 / 500 {
-            builder.push(header(0), &value());
+            builder.push(&mut header(0), &value());
         }
     }
 
@@ -344,9 +344,9 @@ mod tests {
     fn a_value_of_a_block_shares_no_frame() {
         let mut builder =
             builder_for(Some(Frames { unit_bytes: 64, block_units: 64, head_bytes: 64 }));
-        builder.push(header(0), &value());
+        builder.push(&mut header(0), &value());
         let value = Buf::copy_from(&[7; 4_096 - 500]);
-        builder.push(Header { value_len: value.len(), ..header(0) }, &value);
+        builder.push(&mut Header { value_len: value.len(), ..header(0) }, &value);
     }
 
     #[test]
@@ -369,8 +369,8 @@ mod tests {
         let lens = [0_usize, 7, 0, 0, 500, 600, 0, 512, 513, 0];
         let values = lens.map(|len| Buf::copy_from(&vec![len.to_le_bytes()[0]; len]));
         let offsets = values.each_ref().map(|value| {
-            let header = Header { value_len: value.len(), ..header(0) };
-            builder.push(header, value)
+            let mut header = Header { value_len: value.len(), ..header(0) };
+            builder.push(&mut header, value)
         });
         let found = offsets.map(|offset| builder.part(&builder.header(offset).unwrap()));
         let (layout, page) = (

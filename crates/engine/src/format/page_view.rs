@@ -189,7 +189,7 @@ mod tests {
             key: b"key",
         };
         let mut builder = PageBuilder::new(layout);
-        let offset = builder.push(header, &Buf::phantom(0, 0));
+        let offset = builder.push(&mut header.clone(), &Buf::phantom(0, 0));
         let whole = builder.close(5, &mut Summary::default(), &mut Vec::new(), |page| page);
         let key = |layout, page: &Page| {
             let view = PageView::new(layout, page)?;

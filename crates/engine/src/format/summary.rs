@@ -300,7 +300,7 @@ mod tests {
                     batch: InBatch::default(),
                     key: &key,
                 };
-                builder.push(header, &value(10));
+                builder.push(&mut header.clone(), &value(10));
                 pushed.push((page, key));
             }
             builder.close(page, &mut summary, &mut Vec::new(), &gathered)

@@ -47,9 +47,9 @@ impl Log {
         }
         let (extent, mut done) = (open.extent, room.min(value_len));
         let offset = if done == value_len {
-            open.builder.push(*header, value)
+            open.builder.push(header, value)
         } else {
-            open.builder.push(*header, &value.slice(0..done))
+            open.builder.push(header, &value.slice(0..done))
         };
         let number = self.number(extent, open.page());
         let address = self.layout.address(number, offset, header_len, value_len);

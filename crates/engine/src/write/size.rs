@@ -49,7 +49,7 @@ impl Size {
             }
             let room = page.room(header_len).expect("an empty page has room for a header");
             let mut done = room.min(value_len);
-            page.push(change.header(), &Buf::phantom(done, 0));
+            page.push(&mut change.header(), &Buf::phantom(done, 0));
             while done < value_len {
                 size.pages += most(&page);
                 let part = layout.bare_room().min(value_len - done);
