@@ -202,7 +202,7 @@ impl Extent {
         let in_flight = self.in_flight.checked_add_signed(change.in_flight);
         assert!(in_flight.is_some(), "each page of an extent lands once");
         self.in_flight = in_flight.unwrap_or_default();
-        for (table, change) in &change.values {
+        for (table, change) in change.values() {
             self.values_of(*table).change(*change);
         }
         self.tombstones.change(change.tombstones);

@@ -3,14 +3,16 @@
 use crate::key_space::TableId;
 use base::limits::KEY_BYTES_INLINE;
 use clock::UnixMillis;
-use smallvec::SmallVec;
 
 /// A change of the counts of an extent.
 #[derive(Debug, Default)]
 pub(crate) struct Counted {
     pub(crate) is_changed: bool,
     pub(crate) in_flight: i32,
-    pub(crate) values: SmallVec<[(TableId, Change); 1]>,
+    /// Values of the table that was counted first: most extents have those of one table alone.
+    first: Option<(TableId, Change)>,
+    /// Those of other tables.
+    others: Vec<(TableId, Change)>,
     pub(crate) tombstones: Change,
     /// When the first of the values that were added expires.
     pub(crate) expires_first: Option<UnixMillis>,
@@ -44,7 +46,7 @@ impl Counted {
     /// Adds another change.
     pub(crate) fn add(&mut self, other: &Self) {
         self.in_flight += other.in_flight;
-        for (table, change) in &other.values {
+        for (table, change) in other.values() {
             self.values_of(*table).add_all(*change);
         }
         self.tombstones.add_all(other.tombstones);
@@ -52,13 +54,25 @@ impl Counted {
         self.expires_first = dates.min();
     }
 
+    /// Returns the changes of live values, by their tables.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &(TableId, Change)> {
+        self.first.iter().chain(&self.others)
+    }
+
     /// Returns the change of the live values of `table`.
     #[inline]
     pub(crate) fn values_of(&mut self, table: TableId) -> &mut Change {
-        let at = self.values.iter().position(|(id, _)| *id == table).unwrap_or_else(|| {
-            self.values.push((table, Change::default()));
-            self.values.len() - 1
+        match &self.first {
+            Some((first, _)) if *first != table => self.values_of_other(table),
+            _ => &mut self.first.get_or_insert((table, Change::default())).1,
+        }
+    }
+
+    fn values_of_other(&mut self, table: TableId) -> &mut Change {
+        let at = self.others.iter().position(|(id, _)| *id == table).unwrap_or_else(|| {
+            self.others.push((table, Change::default()));
+            self.others.len() - 1
         });
-        &mut self.values[at].1
+        &mut self.others[at].1
     }
 }

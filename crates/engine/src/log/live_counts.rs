@@ -55,7 +55,7 @@ impl LiveCounts {
 
     /// Adds what a writer has counted of an extent.
     pub(crate) fn settle(&mut self, change: &Counted) {
-        for (_, change) in &change.values {
+        for (_, change) in change.values() {
             self.values.change(*change);
         }
         self.tombstones.change(change.tombstones);

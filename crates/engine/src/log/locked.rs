@@ -38,20 +38,18 @@ impl Part<'_, '_> {
     /// Counts a new live value.
     #[inline]
     pub(crate) fn count_value(&mut self, value: CountedValue) {
-        self.count(&value, 1);
+        self.writer.tally.count(&value, 1);
+        if value.expires.is_some() {
+            self.shared.get().count_date(value);
+        }
     }
 
     /// Counts a live value as dead.
     #[inline]
     pub(crate) fn uncount_value(&mut self, value: CountedValue) {
-        self.count(&value, -1);
-    }
-
-    fn count(&mut self, value: &CountedValue, sign: i64) {
-        self.writer.tally.count(value, sign);
+        self.writer.tally.count(&value, -1);
         if value.expires.is_some() {
-            let state = self.shared.get();
-            if sign > 0 { state.count_date(*value) } else { state.uncount_date(*value) }
+            self.shared.get().uncount_date(value);
         }
     }
 }
