@@ -32,7 +32,7 @@ use crate::key_space::{KeySpaceId, TableId};
 use crate::read::look_up::Found;
 use crate::store::Store;
 use announced::Announced;
-use attempt::{Attempt, Need, Step, Written};
+use attempt::{Attempt, Need, Step};
 use base::{Buf, Key};
 use change::{Change, Effect};
 use condition::{Condition, Stored, Write};
@@ -111,15 +111,16 @@ impl Store {
         self.write(WriteSet::one(&mut delete), announced).await.map(drop)
     }
 
-    fn begin(self: &Arc<Self>, set: WriteSet<'_, '_>, announced: Announced) -> Begun {
+    fn begin(self: &Arc<Self>, set: WriteSet<'_, '_, true>, announced: Announced) -> Begun {
         let mut attempt = Attempt::new(self, set, announced);
         match attempt.advance() {
-            Ok(Step::Written(written)) => match written.landing {
-                Some(landing) => Begun::Landing(landing),
-                None => Begun::Done(Ok(written.stored)),
+            Ok(Step::Written) => match attempt.finish() {
+                (_, Some(landing)) => Begun::Landing(landing),
+                (stored, None) => Begun::Done(Ok(stored)),
             },
-            Ok(Step::Refused(refused, None)) => Begun::Done(Err(refused)),
-            Ok(Step::Refused(refused, _)) if self.config.ack != Ack::Program => {
+            Ok(Step::Refused(refused, at))
+                if self.config.ack != Ack::Program || attempt.refusing(at).is_none() =>
+            {
                 Begun::Done(Err(refused))
             }
             Ok(Step::Refused(..) | Step::Full(_) | Step::Wait(_)) => Begun::Wait(attempt.give_up()),
@@ -129,17 +130,18 @@ impl Store {
 
     /// Does a write, durable on return in the mode that [`Ack`] names. An error has changed
     /// nothing.
-    pub(crate) async fn write(
+    pub(crate) async fn write<const IS_ONE: bool>(
         self: &Arc<Self>,
-        set: WriteSet<'_, '_>,
+        set: WriteSet<'_, '_, IS_ONE>,
         announced: Announced,
     ) -> Result<Stored, Error> {
         let begun = {
             let mut attempt = Attempt::new(self, set, announced);
             match attempt.advance()? {
-                Step::Written(Written { stored, landing: None }) => return Ok(stored),
-                Step::Written(Written { landing: Some(landing), .. }) => Ok(landing),
-                Step::Refused(refused, None) => return Err(refused),
+                Step::Written => match attempt.finish() {
+                    (_, Some(landing)) => Ok(landing),
+                    (stored, None) => return Ok(stored),
+                },
                 step => Err((attempt, step)),
             }
         };
@@ -152,21 +154,23 @@ impl Store {
     }
 
     /// Continues an attempt that has returned `step`.
-    async fn write_with_waits(
+    async fn write_with_waits<const IS_ONE: bool>(
         self: &Arc<Self>,
-        mut attempt: Attempt<'_, '_>,
+        mut attempt: Attempt<'_, '_, IS_ONE>,
         mut step: Step,
     ) -> Result<Stored, Error> {
         let full = loop {
             match step {
-                Step::Written(written) => {
+                Step::Written => {
+                    let finished = attempt.finish();
                     drop(attempt);
-                    return match written.landing {
-                        Some(landing) => self.landed(landing).await,
-                        None => Ok(written.stored),
+                    return match finished {
+                        (_, Some(landing)) => self.landed(landing).await,
+                        (stored, None) => Ok(stored),
                     };
                 }
-                Step::Refused(refused, found) => {
+                Step::Refused(refused, at) => {
+                    let found = attempt.refusing(at);
                     drop(attempt);
                     Box::pin(self.settle(found.as_ref())).await?;
                     return Err(refused);
@@ -186,12 +190,12 @@ impl Store {
 
     /// Finishes a write for which the log has no room: deleting a key that does not exist needs
     /// none.
-    async fn without_room(
+    async fn without_room<const IS_ONE: bool>(
         self: &Arc<Self>,
-        set: WriteSet<'_, '_>,
+        set: WriteSet<'_, '_, IS_ONE>,
         full: Error,
     ) -> Result<Stored, Error> {
-        let [Member { change, .. }] = set.members else { return Err(full) };
+        let [Member { change, .. }] = set.members() else { return Err(full) };
         let Change { space, key, condition, effect: Effect::Delete } = change else {
             return Err(full);
         };

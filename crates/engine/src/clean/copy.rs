@@ -360,8 +360,8 @@ impl Store {
         let (table, key) = (header.table, HashedKey::new(&header.key));
         {
             let mut lanes = self.lanes.lock(key.hash);
-            let entry = self.try_enter(&mut lanes, [(table, key)].into_iter());
-            if entry.is_some() {
+            let entered = self.try_enter(&mut lanes, [(table, key)].into_iter());
+            if entered.is_ok() {
                 self.repoint_now(lanes.of(key.hash), key, &moved);
                 drop(lanes);
                 return;

@@ -26,8 +26,10 @@ impl Log {
         value_len: u32,
     ) -> Option<Shortage> {
         let Part { writer, shared } = writing.part();
-        if writer.frontiers.of(Stream::Host).is_none()
-            && self.free_extents(shared.get()) <= reserve(Stream::Host, kind)
+        if writer.frontiers.of(Stream::Host).is_some() {
+            return self.buffer_shortage(writer, ack, value_len);
+        }
+        if self.free_extents(shared.get()) <= reserve(Stream::Host, kind)
             && !(writing.is_whole() && writing.share_open_extent())
         {
             return Some(Shortage::Extent);

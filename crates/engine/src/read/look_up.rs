@@ -18,7 +18,7 @@ use crate::write::pending::{Pending, durable};
 use base::Key;
 use base::checksum::hash64;
 use clock::LocalFuture;
-use media::PageId;
+use media::{ExtentId, PageId};
 use smallvec::SmallVec;
 use std::mem::take;
 use std::sync::Arc;
@@ -72,6 +72,8 @@ pub(crate) fn first_known<T>(
 /// A key's record, as found by way of the index.
 pub(crate) struct Found {
     pub(crate) address: Address,
+    /// The extent of its page.
+    pub(crate) extent: ExtentId,
     pub(crate) header: HeaderFields,
     /// The page it is on, unless that has landed.
     pub(crate) pages: Option<Arc<Pending>>,
@@ -229,27 +231,33 @@ impl Store {
         self.look_up(table, key, now, read).await
     }
 
-    /// As [`Self::find`], if that takes no wait. An error if a record may be on a page of a writer
-    /// that is not locked.
+    /// As [`Self::find`], if that takes no wait: returns false if it does, and otherwise leaves the
+    /// record in `found`. An error if a record may be on a page of a writer that is not locked.
+    // A record is 80 bytes: it is made in its place.
+    #[inline]
     pub(crate) fn find_now(
         &self,
         lane: &mut Lane,
         writing: &Writing<'_>,
-        table: TableId,
-        key: HashedKey<'_>,
-    ) -> Result<Known<Found>, NotLocked> {
+        (table, key): (TableId, HashedKey<'_>),
+        found: &mut Known<Found>,
+    ) -> Result<bool, NotLocked> {
         let Some(candidates) = self.index.lookup(lane, table, key).at_once() else {
-            return Ok(Known::From(0));
+            return Ok(false);
         };
-        for (at, address) in candidates.iter().enumerate() {
+        for address in &candidates {
             match self.found_now(lane, writing, *address, key)? {
-                Some(Look::Is(found)) => return Ok(Known::Is(Some(found))),
-                Some(Look::Absent) => return Ok(Known::Is(None)),
+                Some(Look::Is(record)) => {
+                    *found = Known::Is(Some(record));
+                    return Ok(true);
+                }
+                Some(Look::Absent) => break,
                 Some(Look::OtherKey) => {}
-                None => return Ok(Known::From(at)),
+                None => return Ok(false),
             }
         }
-        Ok(Known::Is(None))
+        *found = Known::Is(None);
+        Ok(true)
     }
 
     /// Returns what the record at `address` says of `key`, if its header is in memory. An error if
@@ -263,15 +271,16 @@ impl Store {
         key: HashedKey<'_>,
     ) -> Result<Option<Look<Found>>, NotLocked> {
         let (mut known, mut pages, mut batch) = (None, None, None);
-        if !self.log.has_landed(address) {
-            let writer = writing.owner(self.log.page_id(address).extent)?;
+        let page = self.log.page_id(address);
+        if !self.log.settled.has(page) {
+            let writer = writing.owner(page.extent)?;
             let unlanded;
             (unlanded, batch) = self.log.unlanded_header(writer, address, of_key(key));
             (known, pages) = unlanded.unzip();
         }
         let known = known.or_else(|| self.landed_header(lane, key.hash, address, of_key(key)));
         Ok(known.map(|header| match header {
-            Some(header) => Look::Is(Found { address, header, pages, batch }),
+            Some(header) => Look::Is(Found { address, extent: page.extent, header, pages, batch }),
             None => Look::OtherKey,
         }))
     }
@@ -284,9 +293,10 @@ impl Store {
         address: Address,
         key: HashedKey<'_>,
     ) -> Option<Look<Found>> {
+        let extent = self.log.page_id(address).extent;
         Some(match self.landed_header(lane, key.hash, address, of_key(key))? {
             None => Look::OtherKey,
-            Some(header) => Look::Is(Found { address, header, pages: None, batch: None }),
+            Some(header) => Look::Is(Found { address, extent, header, pages: None, batch: None }),
         })
     }
 
@@ -326,7 +336,8 @@ impl Store {
         let OnItsWay { record, batch } = on_its_way;
         let found = |header: &OwnedHeader, pages| {
             let fields = HeaderFields::of(&header.borrowed());
-            (header.key.clone(), Found { address, header: fields, pages, batch })
+            let extent = self.log.page_id(address).extent;
+            (header.key.clone(), Found { address, extent, header: fields, pages, batch })
         };
         if let Some(Unlanded { pages, header, .. }) = record {
             return Ok(found(&header, Some(pages)));

@@ -1,6 +1,6 @@
 use crate::ack::Ack;
 use crate::clean::room_queue::Place;
-use crate::log::{Log, Own, Part};
+use crate::log::{Log, Own, Part, Writing};
 use crate::store::Store;
 use std::sync::Arc;
 
@@ -36,10 +36,12 @@ impl Announced {
     }
 
     /// Counts this write again.
-    pub(crate) fn resume_in(&mut self, part: &mut Part<'_, '_>) {
+    #[inline]
+    pub(crate) fn resume_in(&mut self, writing: &mut Writing<'_>) {
         if self.log.is_some() && self.counted.is_none() {
-            self.counted = Some(part.writer.number);
-            part.writer.buffer.announce();
+            let writer = writing.writer();
+            self.counted = Some(writer.number);
+            writer.buffer.announce();
         }
     }
 }

@@ -29,14 +29,17 @@ use media::Stream;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
+/// That of a record without one.
+static NO_VALUE: Buf = Buf::phantom(0, 0);
+
 /// A write that has not reached the log.
-pub(crate) struct Attempt<'a, 'k> {
+pub(crate) struct Attempt<'a, 'k, const IS_ONE: bool> {
     // The fields drop in this order, so the attempt releases what it holds in this order.
     entry: Option<Entry<'a>>,
     turn: Option<Turn<'a>>,
     announced: Announced,
     store: &'a Arc<Store>,
-    set: WriteSet<'a, 'k>,
+    set: WriteSet<'a, 'k, IS_ONE>,
     /// There was room, and the members' tables are known.
     has_begun: bool,
     /// It has waited, so key spaces may have been deleted since it began.
@@ -51,21 +54,15 @@ pub(crate) struct Attempt<'a, 'k> {
 
 /// The result of a step of an attempt.
 pub(crate) enum Step {
-    /// The write is in the log and in the index, or needs no record.
-    Written(Written),
-    /// This record does not meet its condition: the host is told once the record is durable.
-    Refused(Error, Option<Found>),
+    /// The write is in the log and in the index, or needs no record: see [`Attempt::finish`].
+    Written,
+    /// The record of a member, by its place in the set, does not meet the condition: the host is
+    /// told once the record is durable.
+    Refused(Error, usize),
     /// The medium is full, or accepts no more writes.
     Full(Error),
     /// The attempt has to wait for this.
     Wait(Need),
-}
-
-/// A write that is in the log.
-pub(crate) struct Written {
-    pub(crate) stored: Stored,
-    /// `None` if there is nothing to wait for.
-    pub(crate) landing: Option<Landing>,
 }
 
 /// A wait that an attempt needs.
@@ -85,8 +82,12 @@ pub(crate) enum Need {
     NewRoom,
 }
 
-impl<'a, 'k> Attempt<'a, 'k> {
-    pub(crate) fn new(store: &'a Arc<Store>, set: WriteSet<'a, 'k>, announced: Announced) -> Self {
+impl<'a, 'k, const IS_ONE: bool> Attempt<'a, 'k, IS_ONE> {
+    pub(crate) fn new(
+        store: &'a Arc<Store>,
+        set: WriteSet<'a, 'k, IS_ONE>,
+        announced: Announced,
+    ) -> Self {
         Self {
             entry: None,
             turn: None,
@@ -109,7 +110,7 @@ impl<'a, 'k> Attempt<'a, 'k> {
     }
 
     /// Ends an attempt, and returns its write.
-    pub(crate) fn into_set(self) -> WriteSet<'a, 'k> {
+    pub(crate) fn into_set(self) -> WriteSet<'a, 'k, IS_ONE> {
         let Self { entry, turn, announced, set, .. } = self;
         drop((entry, turn, announced));
         set
@@ -122,11 +123,11 @@ impl<'a, 'k> Attempt<'a, 'k> {
             self.find_early()?;
         }
         loop {
-            let mut lanes = store.lanes.lock_all(hashes(self.set.members));
+            let mut lanes = store.lanes.lock_all(hashes(self.set.members()));
             let mut writing = store.log.writing_in(self.reach);
             let step = self.step(&mut lanes, &mut writing);
             let mut due = None;
-            if let Ok(Step::Written(_) | Step::Refused(..)) = step {
+            if let Ok(Step::Written | Step::Refused(..)) = step {
                 let mut part = writing.part();
                 self.announced.pause_in(&mut part);
                 due = Some(store.background_work(&mut part));
@@ -140,7 +141,6 @@ impl<'a, 'k> Attempt<'a, 'k> {
             match step {
                 Ok(Step::Wait(Need::Writers)) => self.reach = Reach::All,
                 Ok(Step::Wait(Need::NewRoom)) => {}
-                // It is large: it stays where it was made.
                 _ => return step,
             }
             self.start_over();
@@ -149,10 +149,10 @@ impl<'a, 'k> Attempt<'a, 'k> {
 
     /// See [`Sabotage::AppendsLate`].
     fn find_early(&mut self) -> Result<(), Error> {
-        let mut lanes = self.store.lanes.lock_all(hashes(self.set.members));
+        let mut lanes = self.store.lanes.lock_all(hashes(self.set.members()));
         let mut writing = self.store.log.writing_in(Reach::All);
         if !self.has_begun && self.begin(&mut writing)?.is_none() {
-            let _ = find(self.store, &mut lanes, &writing, self.set.members);
+            let _ = find(self.store, &mut lanes, &writing, self.set.members_mut());
         }
         Ok(())
     }
@@ -166,24 +166,26 @@ impl<'a, 'k> Attempt<'a, 'k> {
             return Ok(step);
         }
         if self.entry.is_none() {
-            self.entry = self.store.try_enter(lanes, keys(self.set.members));
+            let entered = self.store.try_enter(lanes, keys(self.set.members()));
+            let Ok(entry) = entered else { return Ok(Step::Wait(Need::Entry)) };
+            self.entry = entry;
         }
-        let Some(entry) = &mut self.entry else { return Ok(Step::Wait(Need::Entry)) };
-        match find(self.store, lanes, writing, self.set.members) {
+        match find(self.store, lanes, writing, self.set.members_mut()) {
             Err(NotLocked) => return Ok(Step::Wait(Need::Writers)),
             Ok(true) => {}
             Ok(false) => {
                 // Over the wait the keys stay as they are.
-                entry.hold(&self.store.lanes, lanes, hashes(self.set.members));
+                let entry = self.entry.get_or_insert_default();
+                entry.hold(&self.store.lanes, lanes, hashes(self.set.members()));
                 return Ok(Step::Wait(Need::Records));
             }
         }
-        if let Some((refused, found)) = self.refused() {
-            return Ok(Step::Refused(refused, found));
+        if let Some((at, refused)) = self.refused() {
+            return Ok(Step::Refused(refused, at));
         }
         match self.append(lanes, writing, has_checked_room) {
             Err(Error::CapacityExceeded) if !writing.is_whole() => Ok(Step::Wait(Need::Writers)),
-            Ok(Ok(())) => Ok(Step::Written(self.finish())),
+            Ok(Ok(())) => Ok(Step::Written),
             Ok(Err(NoRoom)) => Ok(Step::Wait(Need::NewRoom)),
             Err(Error::CapacityExceeded) => Ok(Step::Wait(Need::Expired)),
             Err(error) => Err(error),
@@ -202,8 +204,8 @@ impl<'a, 'k> Attempt<'a, 'k> {
             }
             self.turn = Some(self.store.turn());
         }
-        self.announced.resume_in(&mut writing.part());
-        for member in &mut *self.set.members {
+        self.announced.resume_in(writing);
+        for member in self.set.members_mut() {
             member.table = self.store.spaces.table(member.change.space)?;
             member.found = Known::From(0);
         }
@@ -217,7 +219,7 @@ impl<'a, 'k> Attempt<'a, 'k> {
         match need {
             Need::Room(shortage) => self.wait_for_room(shortage).await,
             Need::Entry => {
-                self.entry = Some(self.store.enter_keys(keys(self.set.members)).await);
+                self.entry = Some(self.store.enter_keys(keys(self.set.members())).await);
                 Ok(())
             }
             Need::Records => match self.read_records().await {
@@ -304,7 +306,7 @@ impl<'a, 'k> Attempt<'a, 'k> {
 
     /// Reads headers of records that are not in memory, side by side.
     async fn read_records(&mut self) -> Result<(), Error> {
-        let unknown = self.set.members.iter_mut().filter(|member| !member.is_known());
+        let unknown = self.set.members_mut().iter_mut().filter(|member| !member.is_known());
         let mut unknown: SmallVec<[&mut Member<'_>; 1]> = unknown.collect();
         if let [member] = &mut unknown[..] {
             let found = self.store.find(member.table, member.change.key).await?;
@@ -329,7 +331,7 @@ impl<'a, 'k> Attempt<'a, 'k> {
         self.entry = None;
         self.announced.pause();
         self.is_undone = true;
-        for Member { change, .. } in &*self.set.members {
+        for Member { change, .. } in self.set.members() {
             let table = self.store.spaces.table(change.space)?;
             if !self.store.is_undone(table, change.key).await {
                 self.is_undone = false;
@@ -340,14 +342,12 @@ impl<'a, 'k> Attempt<'a, 'k> {
         Ok(())
     }
 
-    /// Notes which keys exist. Returns the first condition that is not met, and the record that
-    /// does not meet it.
-    fn refused(&mut self) -> Option<(Error, Option<Found>)> {
-        self.set.members.iter_mut().find_map(|member| {
+    /// Notes which keys exist. Returns the place of the first member whose condition is not met.
+    fn refused(&mut self) -> Option<(usize, Error)> {
+        self.set.members_mut().iter_mut().enumerate().find_map(|(at, member)| {
             let version = member.record().and_then(Found::version);
             member.exists = version.is_some();
-            let refused = member.change.condition.check(version).err()?;
-            Some((refused, member.take_record()))
+            Some((at, member.change.condition.check(version).err()?))
         })
     }
 
@@ -374,12 +374,12 @@ impl<'a, 'k> Attempt<'a, 'k> {
         {
             return Ok(Err(NoRoom));
         }
-        for member in &*self.set.members {
+        for member in self.set.members() {
             let lane = lanes.of(member.change.key.hash);
             part.writer.clock = part.writer.clock.max(lane.clock);
         }
         let (before, mut done) = (part.writer.clock.0, 0);
-        for member in self.set.members.iter_mut().filter(|member| member.has_record()) {
+        for member in self.set.members_mut().iter_mut().filter(|member| member.has_record()) {
             let batch = InBatch { has_before: done > 0, has_after: done + 1 < records };
             let lane = lanes.of(member.change.key.hash);
             if member.append(store, lane, &mut part, batch).is_err() {
@@ -403,7 +403,7 @@ impl<'a, 'k> Attempt<'a, 'k> {
     fn measure(&mut self, tally: &mut Tally) -> Result<(u64, u64, u64), Error> {
         let (store, has_waited, layout) = (self.store, self.has_waited, &self.store.log.layout);
         let (mut new, mut old, mut records) = (0, 0, 0);
-        for member in &mut *self.set.members {
+        for member in self.set.members_mut() {
             if has_waited {
                 store.still_there(member.table)?;
             }
@@ -434,27 +434,33 @@ impl<'a, 'k> Attempt<'a, 'k> {
 
     /// Readers of a member wait for the pages of all.
     fn note_batch(&self, part: &mut Part<'_, '_>) {
-        let appended = || self.set.members.iter().filter_map(|it| Some(&it.kept.as_ref()?.at));
+        let appended = || self.set.members().iter().filter_map(|it| Some(&it.kept.as_ref()?.at));
         let (first, last) = (appended().next(), appended().next_back());
         let (first, last) = first.zip(last).expect("a batch has records");
         let (first, last) = (first.address, last.address);
         part.writer.unlanded.add_batch(UnlandedBatch { first, last, pages: pages_of(appended()) });
     }
 
-    /// Ends the attempt of a write, and returns it: it only has to land. A writer is locked.
-    fn finish(&mut self) -> Written {
-        let members = &mut *self.set.members;
+    /// Returns whether the write, which is in the log, has replaced a value, and what is left of
+    /// it: it has to land. `None` if there is nothing to wait for.
+    pub(crate) fn finish(&mut self) -> (Stored, Option<Landing>) {
+        let members = self.set.members_mut();
         let overwrote = members.iter().any(|member| member.exists);
         let stored = if overwrote { Stored::Overwrote } else { Stored::Anew };
         let lands = self.store.config.ack == Ack::Program;
         if !lands && members.iter().all(|member| member.kept.is_none()) {
-            return Written { stored, landing: None };
+            return (stored, None);
         }
         let members = match members {
             [member] => SmallVec::from_buf([member.landed()]),
             members => members.iter_mut().map(Member::landed).collect(),
         };
-        Written { stored, landing: Some(Landing { stored, members }) }
+        (stored, Some(Landing { stored, members }))
+    }
+
+    /// Returns the record that has refused the write: that of the member at this place.
+    pub(crate) fn refusing(&mut self, at: usize) -> Option<Found> {
+        self.set.members_mut()[at].take_record()
     }
 }
 
@@ -469,8 +475,7 @@ impl Member<'_> {
         batch: InBatch,
     ) -> Result<(), NoRoom> {
         let (log, change) = (&store.log, &self.change);
-        let nothing = Buf::phantom(0, 0);
-        let value = change.value().unwrap_or(&nothing);
+        let value = change.value().unwrap_or(&NO_VALUE);
         let (table, value_crc) = (self.table, log.value_crc(value));
         let mut header = Header { table, value_crc, batch, ..change.header() };
         let at = log.append(part, Stream::Host, &mut header, value)?;
@@ -493,13 +498,13 @@ impl Member<'_> {
         let may_be_undone = store.config.ack == Ack::Program;
         if may_be_undone || header.kind == Kind::Tombstone {
             let revocable = may_be_undone.then(|| {
-                let replaced = self.record().map(|found| log.page_id(found.address).extent);
+                let replaced = self.record().map(|found| found.extent);
                 Revocable::new(part.writer.log.reference(log), extent, replaced)
             });
             self.kept = Some(Kept { at, revocable });
         }
         let Some(found) = self.record().filter(|found| found.is_value()) else { return Ok(()) };
-        let (extent, at) = (log.page_id(found.address).extent, found.address);
+        let Found { extent, address: at, .. } = *found;
         let (bytes, expires) = (self.bytes_replaced, found.header.expires);
         part.uncount_value(CountedValue { extent, at, table, key_len, bytes, expires });
         if store.config.ack != Ack::Program && store.config.saves_buffer {
@@ -542,18 +547,17 @@ impl Member<'_> {
 
 /// Looks up the records of the keys. False if one of them needs a wait; an error if one may be on
 /// a page of a writer that is not locked.
+#[inline]
 fn find(
     store: &Store,
     lanes: &mut Locked<'_>,
     writing: &Writing<'_>,
     members: &mut [Member<'_>],
 ) -> Result<bool, NotLocked> {
-    for member in members {
-        if !member.is_known() {
-            let key = member.change.key;
-            member.found = store.find_now(lanes.of(key.hash), writing, member.table, key)?;
-        }
-        if !member.is_known() {
+    for member in members.iter_mut().filter(|member| !member.is_known()) {
+        let key = member.change.key;
+        let lane = lanes.of(key.hash);
+        if !store.find_now(lane, writing, (member.table, key), &mut member.found)? {
             return Ok(false);
         }
     }

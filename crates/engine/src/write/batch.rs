@@ -142,12 +142,13 @@ impl Store {
         for write in &writes {
             self.table(write.space)?;
         }
-        let set = match (&mut members[..], size) {
-            ([], _) => return Ok(()),
-            (members, Some(size)) => WriteSet::together(members, size),
-            ([member, ..], None) => WriteSet::one(member),
-        };
-        self.write(set, announced).await.map(drop)
+        match (&mut members[..], size) {
+            ([], _) => Ok(()),
+            (members, Some(size)) => {
+                self.write(WriteSet::together(members, size), announced).await.map(drop)
+            }
+            ([member, ..], None) => self.write(WriteSet::one(member), announced).await.map(drop),
+        }
     }
 
     fn check_batch(&self, writes: &[BatchWrite]) -> Result<Size, Error> {

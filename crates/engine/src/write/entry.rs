@@ -6,15 +6,19 @@ use crate::store::Store;
 use crate::write::latch::Latch;
 use crate::write::permit::Permit;
 
-/// The right to change the index entries of one or several keys, which are in memory: until this
-/// drops, all that is asked of the index about these keys is answered at once.
+/// What keeps the right to change the index entries of one or several keys, which are in memory:
+/// until this drops, all that is asked of the index about these keys is answered at once.
 #[must_use = "it ends when it drops"]
+#[derive(Default)]
 pub(crate) struct Entry<'a> {
     /// `None` if the latches were free: the right ends with the section of locks.
     latch: Option<Latch<'a>>,
     /// `None` if the index has all entries in memory.
     _permit: Option<Permit<'a>>,
 }
+
+/// Entries cannot be changed before a wait.
+pub(crate) struct Busy;
 
 impl<'a> Entry<'a> {
     /// Keeps the right beyond the section, for keys of these hashes.
@@ -55,25 +59,27 @@ impl Store {
         Entry { latch: Some(latch), _permit: Some(permit) }
     }
 
-    /// Returns the same right, if it needs no wait. It lasts as long as the keys' lanes are locked,
-    /// unless it is [held](Entry::hold).
+    /// Gives the same right, if it needs no wait, and returns what keeps it beside the locks of the
+    /// keys' lanes: nothing, if the index has all entries in memory. It lasts as long as the lanes
+    /// are locked, unless it is [held](Entry::hold).
+    #[inline]
     pub(crate) fn try_enter<'k>(
         &self,
         locked: &mut Locked<'_>,
         keys: impl ExactSizeIterator<Item = (TableId, HashedKey<'k>)> + Clone,
-    ) -> Option<Entry<'_>> {
+    ) -> Result<Option<Entry<'_>>, Busy> {
         let mut hashes = keys.clone().map(|(_, key)| key.hash);
         if !hashes.all(|hash| locked.of(hash).latches.is_free(hash)) {
-            return None;
+            return Err(Busy);
         }
         if !self.keeps_tables {
-            return Some(Entry { latch: None, _permit: None });
+            return Ok(None);
         }
-        let permit = self.index.admit(count(&keys)).at_once()?;
+        let permit = self.index.admit(count(&keys)).at_once().ok_or(Busy)?;
         for (table, key) in keys {
-            self.index.load(table, key, &permit).at_once()?;
+            self.index.load(table, key, &permit).at_once().ok_or(Busy)?;
         }
-        Some(Entry { latch: None, _permit: Some(permit) })
+        Ok(Some(Entry { latch: None, _permit: Some(permit) }))
     }
 
     /// Takes a tombstone out of the index, whose key has been entered. False when it is gone.

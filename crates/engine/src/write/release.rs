@@ -13,12 +13,14 @@ impl Log {
     /// reset if a reader may still need it, its page is being programmed, or it lies on several
     /// pages.
     pub(crate) fn release(&self, part: &mut Part<'_, '_>, found: &Found) {
-        let (at, value_len) = (self.page_id(found.address), found.header.value_len);
-        let is_whole = self.layout.fits_page(found.header.len, value_len);
-        let is_worth = value_len >= VALUE_BYTES_MIN && is_whole && self.media.as_memory().is_some();
-        if !is_worth || self.pins.has(at.extent) {
+        let value_len = found.header.value_len;
+        let is_worth = value_len >= VALUE_BYTES_MIN
+            && self.media.as_memory().is_some()
+            && self.layout.fits_page(found.header.len, value_len);
+        if !is_worth || self.pins.has(found.extent) {
             return;
         }
+        let at = self.page_id(found.address);
         if part.shared.get().extents.get(at.extent).is_victim() {
             return;
         }

@@ -7,9 +7,10 @@ use crate::write::change::{Change, Effect};
 use crate::write::landing::Kept;
 use crate::write::size::Size;
 
-/// The members of one write, and the space that they take.
-pub(crate) struct WriteSet<'m, 'k> {
-    pub(crate) members: &'m mut [Member<'k>],
+/// The members of one write, and the space that they take. A write of a single key `IS_ONE`: the
+/// compiler knows that there is one member, and makes code without loops for it.
+pub(crate) struct WriteSet<'m, 'k, const IS_ONE: bool> {
+    members: &'m mut [Member<'k>],
     /// The kind of record that must leave the most space free.
     pub(crate) kind: Kind,
     /// Bytes that the write takes of the protected buffer.
@@ -34,22 +35,36 @@ pub(crate) struct Member<'k> {
     pub(crate) kept: Option<Kept>,
 }
 
-impl<'m, 'k> WriteSet<'m, 'k> {
+impl<'m, 'k> WriteSet<'m, 'k, true> {
     /// Returns a write of a single key.
     pub(crate) fn one(member: &'m mut Member<'k>) -> Self {
         let (kind, bytes) = (member.change.kind(), member.change.value_len());
         Self { members: std::slice::from_mut(member), kind, bytes, size: None }
     }
+}
 
+impl<'m, 'k> WriteSet<'m, 'k, false> {
     /// Returns a write of several keys, no two of them equal.
     pub(crate) fn together(members: &'m mut [Member<'k>], size: Size) -> Self {
         let bytes = u32::try_from(size.bytes()).expect("a batch fits an extent");
         Self { members, kind: size.kind, bytes, size: Some(size) }
     }
+}
+
+impl<'k, const IS_ONE: bool> WriteSet<'_, 'k, IS_ONE> {
+    #[inline]
+    pub(crate) fn members(&self) -> &[Member<'k>] {
+        if IS_ONE { std::slice::from_ref(&self.members[0]) } else { self.members }
+    }
+
+    #[inline]
+    pub(crate) fn members_mut(&mut self) -> &mut [Member<'k>] {
+        if IS_ONE { std::slice::from_mut(&mut self.members[0]) } else { self.members }
+    }
 
     /// Returns false if the write appends no record, whatever the keys hold.
     pub(crate) fn may_write(&self) -> bool {
-        self.members.iter().any(|it| !matches!(it.change.effect, Effect::Keep))
+        self.members().iter().any(|it| !matches!(it.change.effect, Effect::Keep))
     }
 }
 

@@ -124,7 +124,7 @@ impl Store {
         }
         if let Some(found) = before.filter(|found| found.is_value()) {
             let bytes = layout.footprint(found.header.len, found.header.value_len);
-            let (extent, at) = (self.log.page_id(found.address).extent, found.address);
+            let (extent, at) = (found.extent, found.address);
             let expires = found.header.expires;
             state.count_value(CountedValue { extent, at, table, key_len, bytes, expires });
         }
