@@ -161,9 +161,7 @@ impl Run {
         }
         let waiting = self.begin(door, session, staging, &mut outbox.borrow_mut());
         if let Some(waiting) = waiting {
-            for (index, reply) in Box::pin(waiting.finish()).await {
-                self.steps[index].reply = Some(reply);
-            }
+            Box::pin(waiting.finish(&mut self.steps)).await;
         }
         if self.answered < self.len {
             self.answer_rest(session, &mut outbox.borrow_mut());
@@ -225,7 +223,7 @@ impl Run {
                         step.reply = Some(reply);
                     }
                 }
-                Tried::Landing(put) => landing.push((index, step.take(), put)),
+                Tried::Landing(put) => landing.push((index, put)),
                 Tried::MustWait => left.push((index, step.take())),
             }
         }
@@ -294,7 +292,7 @@ fn count(door: &Door, began: Nanos, [gets, sets]: [u64; 2], missed: u64) -> Nano
 }
 
 impl Step {
-    /// Moves the step out, and leaves what its reply needs.
+    /// Moves out a step that has to wait, and leaves what its reply needs.
     fn take(&mut self) -> Self {
         let (key, set) = (self.key.clone(), self.set.take());
         Self { key, hash: self.hash, set, times: self.times, reply: None }

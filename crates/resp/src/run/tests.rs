@@ -64,9 +64,7 @@ async fn execute(door: &Arc<Door>, lines: &[&str]) -> (String, bool) {
     let waiting = run.begin(door, &mut session, &staging, &mut outbox);
     let waits = waiting.is_some();
     if let Some(waiting) = waiting {
-        for (index, reply) in waiting.finish().await {
-            run.steps[index].reply = Some(reply);
-        }
+        waiting.finish(&mut run.steps).await;
     }
     if run.answered < run.len {
         run.answer_rest(&mut session, &mut outbox);

@@ -11,7 +11,7 @@ use crate::values;
 use crate::watcher::since;
 use base::{Key, Nanos};
 use clock::{LocalFuture, Stages};
-use engine::{Error, KeySpaceId, Landing};
+use engine::{Error, KeySpaceId, Landing, Stored};
 use std::sync::Arc;
 
 /// Whose run it is.
@@ -22,19 +22,26 @@ pub(super) struct Caller {
     pub(super) client: u64,
 }
 
-/// Steps of a run that have to wait, with their places in it.
+/// What a run has to wait for, by the places of its steps.
 pub(super) struct Waiting {
     pub(super) caller: Caller,
     /// When the run began.
     pub(super) began: Nanos,
-    /// In the log, but not durable.
-    pub(super) landing: Vec<(usize, Step, Landing)>,
-    /// Not begun.
+    /// SETs in the log that are not durable.
+    pub(super) landing: Vec<(usize, Landing)>,
+    /// Steps that have not begun.
     pub(super) left: Vec<(usize, Step)>,
 }
 
-/// Replies to steps, by their places in the run.
-type Replies = Vec<(usize, Reply)>;
+/// How a step has ended.
+enum End {
+    /// A SET in the log is durable, or undone, so long after the run began.
+    Landed(Result<Stored, Error>, Nanos),
+    Executed(Reply),
+}
+
+/// The ends of steps, by their places in the run.
+type Ends = Vec<(usize, End)>;
 
 impl Waiting {
     /// Returns true if a step has to wait.
@@ -48,64 +55,85 @@ impl Waiting {
         landing.chain(self.left.iter().map(|(at, _)| *at)).any(|at| at == index)
     }
 
-    /// Waits until all steps are done. Those in the log and those that have not begun wait side by
-    /// side: the former hold space that the latter may wait for.
-    pub(super) async fn finish(self) -> Replies {
+    /// Waits until all `steps` of the run are done, and notes the replies in them. Those in the log
+    /// and those that have not begun wait side by side: the former hold space that the latter may
+    /// wait for.
+    pub(super) async fn finish(self, steps: &mut [Step]) {
         let Self { caller, began, landing, mut left } = self;
-        match (landing.is_empty(), left.len()) {
+        let ends = match (landing.is_empty(), left.len()) {
             (false, 0) => caller.landed(began, landing).await,
             (true, 1) => {
                 let (index, step) = left.pop().expect("its length is 1");
-                vec![(index, caller.execute(step).await)]
+                vec![(index, End::Executed(caller.execute(step).await))]
             }
             _ => {
-                let mut tasks: Vec<LocalFuture<'static, Replies>> = Vec::new();
+                let mut tasks: Vec<LocalFuture<'static, Ends>> = Vec::new();
                 if !landing.is_empty() {
                     let caller = caller.clone();
                     tasks.push(Box::pin(async move { caller.landed(began, landing).await }));
                 }
                 tasks.extend(left.into_iter().map(|(index, step)| {
                     let caller = caller.clone();
-                    let one = async move { vec![(index, caller.execute(step).await)] };
-                    Box::pin(one) as LocalFuture<'static, Replies>
+                    let one =
+                        async move { vec![(index, End::Executed(caller.execute(step).await))] };
+                    Box::pin(one) as LocalFuture<'static, Ends>
                 }));
                 clock::join_at_once(tasks.into_iter()).await.into_iter().flatten().collect()
             }
-        }
+        };
+        caller.reply(steps, ends).await;
     }
 }
 
 impl Caller {
-    /// Returns the replies to SETs in the log once they are durable. The last one is waited for
-    /// first: a failed one is undone after those that were stored later.
-    async fn landed(&self, began: Nanos, landing: Vec<(usize, Step, Landing)>) -> Replies {
+    /// Waits until SETs in the log are durable. The last one is waited for first: a failed one is
+    /// undone after those that were stored later.
+    async fn landed(&self, began: Nanos, mut landing: Vec<(usize, Landing)>) -> Ends {
+        let store = self.door.store();
         let mut landed = Vec::with_capacity(landing.len());
-        for (index, step, landing) in landing.into_iter().rev() {
-            let store = self.door.store();
-            let stored = match store.try_landed(&landing, clock::now(), &mut Stages::default()) {
-                Some(stored) => Ok(stored),
-                None => store.landed(landing).await,
+        while let Some((index, last)) = landing.last() {
+            let index = *index;
+            let stored = match store.try_landed(last, clock::now(), &mut Stages::default()) {
+                // What has landed drops where it is.
+                Some(stored) => {
+                    landing.truncate(landing.len() - 1);
+                    Ok(stored)
+                }
+                None => {
+                    let (_, last) = landing.pop().expect("it is not empty");
+                    store.landed(last).await
+                }
             };
-            landed.push((index, step, stored));
+            landed.push((index, stored));
         }
-        let (took, mut done) = (since(began), 0);
-        let mut replies = Vec::with_capacity(landed.len());
-        for (index, step, landed) in landed.into_iter().rev() {
-            let set = step.set.as_ref().expect("only a SET is landing");
-            if landed.is_ok() && !has_collections(self.door.store(), self.space) {
-                done += u64::from(step.times);
-                self.keep_if_slow(&step, took);
-                replies.push((index, Reply::Ok));
-                continue;
-            }
-            let stored = set.stored(&self.door, self.space, &step.key, landed).await;
-            let reply = stored.unwrap_or_else(Failure::reply);
-            self.tell(&step, since(began), &reply);
-            replies.push((index, reply));
+        let took = since(began);
+        landed.into_iter().map(|(index, stored)| (index, End::Landed(stored, took))).collect()
+    }
+
+    /// Notes the replies to steps that have ended, and counts the SETs that have landed.
+    async fn reply(&self, steps: &mut [Step], ends: Ends) {
+        let has_collections = has_collections(self.door.store(), self.space);
+        let (mut done, mut spent) = (0, Nanos::ZERO);
+        for (index, end) in ends {
+            let step = &mut steps[index];
+            step.reply = Some(match end {
+                End::Executed(reply) => reply,
+                End::Landed(Ok(_), took) if !has_collections => {
+                    (done, spent) = (done + u64::from(step.times), took);
+                    self.keep_if_slow(step, took);
+                    Reply::Ok
+                }
+                End::Landed(landed, took) => {
+                    let set = step.set.as_ref().expect("only a SET is landing");
+                    let stored = set.stored(&self.door, self.space, &step.key, landed).await;
+                    let reply = stored.unwrap_or_else(Failure::reply);
+                    self.tell(step, took, &reply);
+                    reply
+                }
+            });
         }
         let watcher = self.door.watcher();
-        watcher.tallies.count_all(watcher.plain[1], took, done);
-        replies
+        watcher.tallies.count_all(watcher.plain[1], spent, done);
     }
 
     /// Executes a step that may have to wait.
