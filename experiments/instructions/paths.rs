@@ -27,6 +27,9 @@ pub(crate) enum Path {
     Pcie4InTurn,
     /// The same with 64 I/O queues, which it uses four at a time.
     Pcie64InTurn,
+    /// A read of a block of 4 KiB by a guest with 4 I/O queues, of which it uses one, from emulated
+    /// flash without delays, 32 outstanding.
+    PcieRead,
     /// A SET of 64 B in memory, 50 clients, 16 deep.
     Set,
     /// A GET of 64 B in memory, 50 clients, 16 deep.
@@ -42,7 +45,7 @@ pub(crate) enum Path {
 }
 
 impl Path {
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::DiskStore,
         Self::DiskGet,
         Self::DiskOpen,
@@ -52,6 +55,7 @@ impl Path {
         Self::Pcie64Queues,
         Self::Pcie4InTurn,
         Self::Pcie64InTurn,
+        Self::PcieRead,
         Self::Set,
         Self::Get,
         Self::SetEverySecond,
@@ -71,6 +75,7 @@ impl Path {
             Self::Pcie64Queues => "pcie-64-queues",
             Self::Pcie4InTurn => "pcie-4-in-turn",
             Self::Pcie64InTurn => "pcie-64-in-turn",
+            Self::PcieRead => "pcie-read",
             Self::Set => "set",
             Self::Get => "get",
             Self::SetEverySecond => "set-everysec",
@@ -94,7 +99,8 @@ impl Path {
             | Self::Pcie4Queues
             | Self::Pcie64Queues
             | Self::Pcie4InTurn
-            | Self::Pcie64InTurn => 16_384,
+            | Self::Pcie64InTurn
+            | Self::PcieRead => 16_384,
             Self::Set | Self::Get | Self::SetEverySecond => 16_000,
             Self::SimulatedStore | Self::SimulatedOverwrite | Self::SimulatedRetrieve => 20_000,
         }
@@ -112,6 +118,7 @@ impl Path {
             Self::Pcie64Queues => pcie::run(Usage::One, 64, operations),
             Self::Pcie4InTurn => pcie::run(Usage::InTurn, 4, operations),
             Self::Pcie64InTurn => pcie::run(Usage::InTurn, 64, operations),
+            Self::PcieRead => pcie::read_blocks(operations),
             Self::Set => redis::in_memory(redis::Kind::Set, operations),
             Self::Get => redis::in_memory(redis::Kind::Get, operations),
             Self::SetEverySecond => redis::on_a_disk(operations),

@@ -20,8 +20,8 @@ pub enum Kept {
     OnIdealFlash,
 }
 
-/// A drive of blocks on the flash of `ideal`.
-const BLOCKS: &str = include_str!("ideal-blocks.toml");
+/// The profile of a drive of blocks on the flash of `ideal`.
+pub const IDEAL_BLOCKS: &str = include_str!("ideal-blocks.toml");
 
 /// A server of one reactor, which has the server's core.
 pub struct Target {
@@ -111,7 +111,7 @@ fn in_memory(kind: Kind) -> MemoryKind {
 /// Returns the profile, or one of the same flash with a namespace of blocks.
 fn ideal(kind: Kind) -> Profile {
     if kind.is_of_blocks() {
-        return Profile::parse("ideal.toml", BLOCKS).expect("the file is a profile");
+        return Profile::parse("ideal.toml", IDEAL_BLOCKS).expect("the file is a profile");
     }
     Profile::load("ideal").expect("ideal is built in")
 }
