@@ -52,6 +52,14 @@ pub trait HostMemory {
     /// Stores 4 bytes at once, after earlier accesses of this function. The address is a multiple
     /// of 4.
     fn store(&self, address: u64, value: u32) -> Result<(), OutsideMemory>;
+
+    /// Copies an entry to `address` on, a multiple of 16: its last 4 bytes at once, after the others
+    /// and after earlier accesses of this function.
+    fn post(&self, address: u64, entry: &[u8; 16]) -> Result<(), OutsideMemory> {
+        let (before, last) = entry.split_last_chunk().expect("it has more than 4 bytes");
+        self.write(address, before)?;
+        self.store(address + before.len() as u64, u32::from_le_bytes(*last))
+    }
 }
 
 /// An access to host memory went outside: the host has mapped no memory there, or none for this

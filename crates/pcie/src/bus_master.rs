@@ -48,6 +48,11 @@ impl HostMemory for BusMaster {
     fn store(&self, address: u64, value: u32) -> Result<(), OutsideMemory> {
         self.memory(address)?.store(address, value)
     }
+
+    #[inline]
+    fn post(&self, address: u64, entry: &[u8; 16]) -> Result<(), OutsideMemory> {
+        self.memory(address)?.post(address, entry)
+    }
 }
 
 impl Interrupts for BusMaster {
@@ -85,10 +90,11 @@ mod tests {
             assert_eq!(master.read(address, &mut [0; 8]), expected);
             assert_eq!(master.write(address, &[1; 8]), expected);
             assert_eq!(master.store(address, 7), expected);
+            assert_eq!(master.post(address, &[1; 16]), expected);
             assert_eq!(master.load(address).map(|_| ()), expected);
             master.raise(1);
             let passed = u32::from(is_enabled);
-            let after = (before.0 + 2 * u64::from(passed), before.1 + passed);
+            let after = (before.0 + 4 * u64::from(passed), before.1 + passed);
             assert_eq!((ram.writes(), raised.0.get()), after);
         }
     }

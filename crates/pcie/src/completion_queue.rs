@@ -8,13 +8,12 @@ use spec::Completion;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
-use zerocopy::IntoBytes;
 
 /// Bytes of a completion queue entry.
 pub(crate) const ENTRY_BYTES: usize = 16;
 
-/// Bytes before the dword with the command id, the phase bit and the status, which is written last.
-const BEFORE_STATUS: usize = 12;
+/// The phase bit in the last dword, which is written last.
+const PHASE: u32 = 1 << 16;
 
 /// A completion queue in host memory.
 pub(crate) struct CompletionQueue {
@@ -159,12 +158,12 @@ impl CompletionQueue {
 
     #[inline]
     fn write(&self, entry: Completion) -> Result<(), QueueFault> {
-        let address = self.ring.address();
-        let (before, last) = entry.as_bytes().split_at(BEFORE_STATUS);
-        let last = u32::from_le_bytes(last.try_into().expect("4 bytes are left"));
-        let phase = u32::from(self.phase.get()) << 16;
-        self.memory.write(address, before)?;
-        self.memory.store(address + BEFORE_STATUS as u64, last | phase)?;
+        let mut entry: [u8; ENTRY_BYTES] = zerocopy::transmute!(entry);
+        if self.phase.get() {
+            let last = entry.last_chunk_mut().expect("it has more than 4 bytes");
+            *last = (u32::from_le_bytes(*last) | PHASE).to_le_bytes();
+        }
+        self.memory.post(self.ring.address(), &entry)?;
         if self.ring.advance() {
             self.phase.set(!self.phase.get());
         }

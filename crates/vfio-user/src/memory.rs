@@ -16,6 +16,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
+use std::rc::Rc;
 
 /// The DMA regions of a client.
 pub(crate) struct GuestMemory {
@@ -96,45 +97,50 @@ impl GuestMemory {
         len: usize,
         mut access: impl FnMut(&MemoryRegion, u64, Range<usize>) -> Option<()>,
     ) -> Result<(), OutsideMemory> {
-        let regions = self.regions.borrow();
         let mut done = 0;
         while done < len {
             let at = address.checked_add(done as u64).ok_or(OutsideMemory(address))?;
-            let (start, region) = regions.find(at).ok_or(OutsideMemory(at))?;
+            let (start, region) = self.find(at)?;
             let offset = at - start;
             let rest = usize::try_from(region.size() - offset).unwrap_or(usize::MAX);
             let part = done..done + rest.min(len - done);
             done = part.end;
-            if access(region, offset, part).is_none() {
-                self.note_failure(region, at);
-                return Err(OutsideMemory(at));
+            if access(&region, offset, part).is_none() {
+                return Err(self.failed(&region, at));
             }
         }
         Ok(())
     }
 
-    /// Calls `access` for the 4 bytes at `address`.
-    fn word<T>(
+    /// Calls `access` for some bytes at `address`, a multiple of how many they are. They are in one
+    /// region: regions begin and end between pages.
+    #[inline]
+    fn unit<T, const BYTES: u64>(
         &self,
         address: u64,
         access: impl FnOnce(&MemoryRegion, u64) -> Option<T>,
     ) -> Result<T, OutsideMemory> {
-        let outside = OutsideMemory(address);
-        if !address.is_multiple_of(4) {
-            return Err(outside);
+        const { assert!(BYTES.is_power_of_two() && BYTES < PAGE) };
+        if !address.is_multiple_of(BYTES) {
+            return Err(OutsideMemory(address));
         }
-        let regions = self.regions.borrow();
-        let (start, region) = regions.find(address).ok_or(outside)?;
-        access(region, address - start).ok_or_else(|| {
-            self.note_failure(region, address);
-            outside
-        })
+        let (start, region) = self.find(address)?;
+        access(&region, address - start).ok_or_else(|| self.failed(&region, address))
     }
 
-    fn note_failure(&self, region: &MemoryRegion, address: u64) {
+    /// Returns the region of `address` and where it begins.
+    #[inline]
+    fn find(&self, address: u64) -> Result<(u64, Rc<MemoryRegion>), OutsideMemory> {
+        self.regions.borrow_mut().find(address).ok_or(OutsideMemory(address))
+    }
+
+    /// Notes that an access to this address of a region failed.
+    #[cold]
+    fn failed(&self, region: &MemoryRegion, address: u64) -> OutsideMemory {
         if region.is_unshared_memory() && !self.has_told.replace(true) {
             (self.tell)(UnsharedMemory(address));
         }
+        OutsideMemory(address)
     }
 }
 
@@ -145,6 +151,14 @@ impl HostMemory for GuestMemory {
     }
 
     fn write(&self, address: u64, bytes: &[u8]) -> Result<(), OutsideMemory> {
+        // Nearly all writes are to one region: that is found once.
+        if !bytes.is_empty()
+            && let Ok((start, region)) = self.find(address)
+            && region.has(address - start, bytes.len())
+        {
+            let written = region.write(address - start, bytes);
+            return written.ok_or_else(|| self.failed(&region, address));
+        }
         self.each_part(address, bytes.len(), |region, offset, part| {
             region.takes_write(offset, part.len()).then_some(())
         })?;
@@ -154,10 +168,14 @@ impl HostMemory for GuestMemory {
     }
 
     fn load(&self, address: u64) -> Result<u32, OutsideMemory> {
-        self.word(address, MemoryRegion::load)
+        self.unit::<_, 4>(address, MemoryRegion::load)
     }
 
     fn store(&self, address: u64, value: u32) -> Result<(), OutsideMemory> {
-        self.word(address, |region, offset| region.store(offset, value))
+        self.unit::<_, 4>(address, |region, offset| region.store(offset, value))
+    }
+
+    fn post(&self, address: u64, entry: &[u8; 16]) -> Result<(), OutsideMemory> {
+        self.unit::<_, 16>(address, |region, offset| region.post(offset, entry))
     }
 }

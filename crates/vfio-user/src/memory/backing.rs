@@ -75,6 +75,18 @@ impl Backing {
         Some(())
     }
 
+    /// Copies an entry, the last 4 bytes after the others.
+    #[inline]
+    pub(super) fn post(&self, offset: u64, entry: &[u8; 16]) -> Option<()> {
+        if let Self::Mapped(mapping) = self {
+            mapping.post(offset, entry);
+            return Some(());
+        }
+        let (before, last) = entry.split_last_chunk::<4>()?;
+        self.write(offset, before)?;
+        self.write(offset + before.len() as u64, last)
+    }
+
     #[inline]
     pub(super) fn load(&self, offset: u64) -> Option<u32> {
         match self {

@@ -24,6 +24,12 @@ impl MemoryRegion {
         self.size
     }
 
+    /// True if these bytes are inside.
+    #[inline]
+    pub(super) fn has(&self, offset: u64, len: usize) -> bool {
+        self.size - offset >= len as u64
+    }
+
     pub(super) fn is_mapped(&self) -> bool {
         matches!(self.backing, Backing::Mapped(_))
     }
@@ -53,6 +59,13 @@ impl MemoryRegion {
     #[inline]
     pub(super) fn write(&self, offset: u64, bytes: &[u8]) -> Option<()> {
         self.takes_write(offset, bytes.len()).then(|| self.backing.write(offset, bytes))?
+    }
+
+    /// Copies an entry to the region, its last 4 bytes after the others. `None`: it cannot be
+    /// written there.
+    #[inline]
+    pub(super) fn post(&self, offset: u64, entry: &[u8; 16]) -> Option<()> {
+        self.takes_write(offset, entry.len()).then(|| self.backing.post(offset, entry))?
     }
 
     #[inline]

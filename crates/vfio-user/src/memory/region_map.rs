@@ -2,11 +2,14 @@ use crate::memory::region::MemoryRegion;
 use crate::wire::DMA_REGIONS_MAX;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// The DMA regions of a client by address, which do not overlap, and what they use.
 #[derive(Debug, Default)]
 pub(super) struct RegionMap {
-    by_address: BTreeMap<u64, MemoryRegion>,
+    by_address: BTreeMap<u64, Rc<MemoryRegion>>,
+    /// The region that was found last, and where it begins. Most accesses are to it again.
+    recent: Option<(u64, Rc<MemoryRegion>)>,
     /// Regions that keep a file open.
     files: usize,
     /// Bytes of mapped regions.
@@ -42,13 +45,14 @@ impl RegionMap {
     pub(super) fn insert(&mut self, address: u64, region: MemoryRegion) {
         self.files += usize::from(region.is_file());
         self.mapped += if region.is_mapped() { region.size() } else { 0 };
-        let before = self.by_address.insert(address, region);
+        let before = self.by_address.insert(address, Rc::new(region));
         assert!(before.is_none(), "a new region overlaps no other, which `check_room` checks");
     }
 
     /// Removes the region of exactly this address and size.
     pub(super) fn remove(&mut self, address: u64, size: u64) -> Option<()> {
         let is_same = self.by_address.get(&address)?.size() == size;
+        self.recent = None;
         let region = is_same.then(|| self.by_address.remove(&address))??;
         self.files -= usize::from(region.is_file());
         self.mapped -= if region.is_mapped() { size } else { 0 };
@@ -59,15 +63,26 @@ impl RegionMap {
         *self = Self::default();
     }
 
-    /// Returns the region of `address` and where it begins.
+    /// Returns the region of `address` and where it begins. The caller drops it before the map
+    /// changes, so that it is unmapped when the client asks for that.
     #[inline]
-    pub(super) fn find(&self, address: u64) -> Option<(u64, &MemoryRegion)> {
+    pub(super) fn find(&mut self, address: u64) -> Option<(u64, Rc<MemoryRegion>)> {
+        let is_in = |start: u64, region: &MemoryRegion| {
+            address.checked_sub(start).is_some_and(|offset| offset < region.size())
+        };
+        if self.recent.as_ref().is_none_or(|(start, region)| !is_in(*start, region)) {
+            self.recent = Some(self.search(address)?);
+        }
+        self.recent.clone()
+    }
+
+    fn search(&self, address: u64) -> Option<(u64, Rc<MemoryRegion>)> {
         let (&start, region) = self.by_address.range(..=address).next_back()?;
-        (address - start < region.size()).then_some((start, region))
+        (address - start < region.size()).then(|| (start, region.clone()))
     }
 
     /// True if a region has an address from `first` to `last`.
     pub(super) fn is_any_in(&self, first: u64, last: u64) -> bool {
-        self.find(first).is_some() || self.by_address.range(first..=last).next().is_some()
+        self.search(first).is_some() || self.by_address.range(first..=last).next().is_some()
     }
 }
