@@ -11,8 +11,9 @@ pub(crate) struct Work {
 impl Work {
     #[inline]
     pub(crate) fn notify(&self) {
-        self.is_there.set(true);
-        self.notify.notify();
+        if !self.is_there.replace(true) {
+            self.notify.notify();
+        }
     }
 
     /// Waits for the next notification, unless there was one since the last wait.
