@@ -183,8 +183,21 @@ impl SubmissionQueue {
     pub(crate) fn fetch(
         &self,
         turn: &mut Turn,
-        mut manage: impl FnMut(Command),
+        manage: impl FnMut(Command),
     ) -> Result<(), QueueFault> {
+        let taken = self.take_all(turn, manage);
+        self.parts.controller.end_commands();
+        taken?;
+        self.note_pending();
+        self.execute_held();
+        Ok(())
+    }
+
+    fn take_all(
+        &self,
+        turn: &mut Turn,
+        mut manage: impl FnMut(Command),
+    ) -> Result<(), OutsideMemory> {
         let mut is_stopped = false;
         while !is_stopped && self.has_next() {
             let run = usize::from(self.ring.run(self.tail.get()));
@@ -204,8 +217,6 @@ impl SubmissionQueue {
                 }
             }
         }
-        self.note_pending();
-        self.execute_held();
         Ok(())
     }
 

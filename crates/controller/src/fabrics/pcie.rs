@@ -8,6 +8,7 @@ use crate::fabrics::property;
 use crate::fabrics::slots::CommandHead;
 use crate::host_queue::{HostQueue, Responses};
 use crate::io_command;
+use crate::namespace::NamespaceInUse;
 use spec::{
     AdminOpcode, Command, CommandSet, Completion, Feature, NamespaceManagement, Opcode, Property,
 };
@@ -29,6 +30,8 @@ pub struct PcieController {
     association: Arc<Association>,
     /// The admin queue since the controller was enabled.
     admin: RefCell<Option<Rc<Pair>>>,
+    /// The namespace of the last I/O command, and its id, until [`Self::end_commands`].
+    last: RefCell<Option<(u32, Arc<NamespaceInUse>)>>,
 }
 
 impl Entrance {
@@ -53,7 +56,12 @@ impl Entrance {
         limits.io_queues = limits.io_queues.min(io_queues_max);
         let associations = subsystem.associations.clone();
         let association = associations.add(&host, Service::Storage(subsystem), limits)?;
-        Some(PcieController { entrance: self.clone(), association, admin: RefCell::default() })
+        Some(PcieController {
+            entrance: self.clone(),
+            association,
+            admin: RefCell::default(),
+            last: RefCell::default(),
+        })
     }
 }
 
@@ -125,7 +133,8 @@ impl PcieController {
     }
 
     /// Returns how many bytes a command of queue `queue_id` moves between the host and the
-    /// controller, by its own fields: the length of the data at its PRP entries.
+    /// controller, by its own fields: the length of the data at its PRP entries. The caller calls
+    /// [`Self::end_commands`] before it waits.
     pub fn data_bytes(&self, queue_id: u16, command: &Command) -> u64 {
         match (command.transfer(), queue_id) {
             (Transfer::None, _) => 0,
@@ -135,13 +144,23 @@ impl PcieController {
     }
 
     fn io_bytes(&self, command: &Command) -> u64 {
-        let Some(namespace) = self.association.namespace(command.nsid()) else { return 0 };
+        let nsid = command.nsid();
+        let mut last = self.last.borrow_mut();
+        if last.as_ref().is_none_or(|(id, _)| *id != nsid) {
+            *last = self.association.namespace(nsid).map(|namespace| (nsid, namespace));
+        }
+        let Some((_, namespace)) = &*last else { return 0 };
         match (namespace.command_set(), command.opcode()) {
             // The device moves no more than the value has.
             (CommandSet::KEY_VALUE, Opcode::RETRIEVE) => command.size().into(),
             (set, opcode) => io_command::find(set, opcode)
                 .map_or(0, |known| (known.bytes)(command, namespace.block_bytes())),
         }
+    }
+
+    /// Ends the use of a namespace by [`Self::data_bytes`].
+    pub fn end_commands(&self) {
+        self.last.take();
     }
 
     /// Records the failure of a command of queue `queue_id` that the controller never had, or has
