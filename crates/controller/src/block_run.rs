@@ -95,6 +95,15 @@ impl Blocks for BlockRun {
         self.whole.read(self.first + first, count, class)
     }
 
+    fn reads_at_once(&self) -> bool {
+        self.whole.reads_at_once()
+    }
+
+    fn read_at_once(&self, first: u64, count: u32) -> Option<Segments> {
+        self.assert_has(first, count.into());
+        self.whole.read_at_once(self.first + first, count)
+    }
+
     fn write(
         &self,
         first: u64,

@@ -284,6 +284,15 @@ impl Blocks for PageFtl {
         })
     }
 
+    fn reads_at_once(&self) -> bool {
+        self.config.blocking == GcBlocking::Nothing && self.nand.is_instant()
+    }
+
+    fn read_at_once(&self, first: u64, count: u32) -> Option<Segments> {
+        self.assert_holds(first, count.into());
+        if self.reads_at_once() { self.read_blocks_at_once(number(first), count) } else { None }
+    }
+
     /// As the trait says. Pages are programmed in the class of host writes, whatever `class` is:
     /// those of a block must not overtake each other.
     fn write(

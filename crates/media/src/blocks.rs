@@ -50,6 +50,17 @@ pub trait Blocks: Send + Sync {
         class: Class,
     ) -> LocalFuture<'_, Result<Segments, Error>>;
 
+    /// Returns whether [`Self::read_at_once`] is worth a try.
+    fn reads_at_once(&self) -> bool {
+        false
+    }
+
+    /// The same content as of [`Self::read`], without a task. `None`: it has to be waited for, or
+    /// cannot be read as it was written, and [`Self::read`] says more.
+    fn read_at_once(&self, _first: u64, _count: u32) -> Option<Segments> {
+        None
+    }
+
     /// Writes `data` from block `first` on. Whether it outlives a loss of power at once, or after
     /// the next [`Self::flush`], is up to the medium.
     fn write(&self, first: u64, data: Segments, class: Class)

@@ -98,6 +98,24 @@ impl MemoryBlocks {
         }
     }
 
+    fn content(&self, first: u64, count: u32) -> Segments {
+        let mut data = Segments::new();
+        self.each_shelf(self.range(first, count.into()), |shelf, at, len| {
+            let Some(shelf) = shelf else {
+                data.extend((0..len).map(|_| self.zeros.clone()));
+                return;
+            };
+            for block in &shelf[at..at + len] {
+                match block {
+                    Block::One(content) => data.push(content.clone()),
+                    Block::Parts(parts) => data.extend(parts.iter().cloned()),
+                    Block::Zeros => data.push(self.zeros.clone()),
+                }
+            }
+        });
+        data
+    }
+
     fn range(&self, first: u64, count: u64) -> Range<u64> {
         let blocks = self.shape.blocks;
         let end = first.checked_add(count).filter(|end| *end <= blocks);
@@ -137,21 +155,15 @@ impl Blocks for MemoryBlocks {
     }
 
     fn read(&self, first: u64, count: u32, _: Class) -> LocalFuture<'_, Result<Segments, Error>> {
-        let mut data = Segments::new();
-        self.each_shelf(self.range(first, count.into()), |shelf, at, len| {
-            let Some(shelf) = shelf else {
-                data.extend((0..len).map(|_| self.zeros.clone()));
-                return;
-            };
-            for block in &shelf[at..at + len] {
-                match block {
-                    Block::One(content) => data.push(content.clone()),
-                    Block::Parts(parts) => data.extend(parts.iter().cloned()),
-                    Block::Zeros => data.push(self.zeros.clone()),
-                }
-            }
-        });
-        Box::pin(ready(Ok(data)))
+        Box::pin(ready(Ok(self.content(first, count))))
+    }
+
+    fn reads_at_once(&self) -> bool {
+        true
+    }
+
+    fn read_at_once(&self, first: u64, count: u32) -> Option<Segments> {
+        Some(self.content(first, count))
     }
 
     fn write(&self, first: u64, data: Segments, _: Class) -> LocalFuture<'_, Result<(), Error>> {

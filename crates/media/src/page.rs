@@ -330,6 +330,13 @@ impl Page {
         end.and_then(|_| page.crcs.get(number).copied().filter(|_| page.data[number].len() == len))
     }
 
+    /// Returns whether the page was given the CRCs of its segments. So it is as it was made: a page
+    /// that replaces it, with flipped bits or from a saved state, has none.
+    #[inline]
+    pub fn has_crcs(&self) -> bool {
+        matches!(&self.0, Repr::Scattered(page) if !page.crcs.is_empty())
+    }
+
     /// From byte `start` on, the spare bytes and after them `front_len` bytes of the front: what a
     /// list of the headers of many pages is made of. By reference, but for the few spare bytes of
     /// [`Self::with_crc`].

@@ -26,6 +26,7 @@ pub struct Nand {
     pub(crate) tally: Tally,
     may_fail: bool,
     senses_at_once: bool,
+    is_instant: bool,
     /// True when faults may happen or the mains have failed. Every step checks it first.
     is_troubled: AtomicBool,
     pub(crate) faults: Faults,
@@ -71,6 +72,7 @@ impl Nand {
         Self {
             may_fail: !faults.rules.is_empty() || cells.has_broken_blocks(),
             senses_at_once: pace.senses_at_once(),
+            is_instant: Pace::is_instant(&timing, geometry),
             cells,
             timing,
             pace,
@@ -92,6 +94,12 @@ impl Nand {
     #[inline]
     pub const fn senses_at_once(&self) -> bool {
         self.senses_at_once
+    }
+
+    /// True when no operation takes time or waits for another.
+    #[inline]
+    pub const fn is_instant(&self) -> bool {
+        self.is_instant
     }
 
     /// Returns the array's counters.
@@ -146,6 +154,24 @@ impl Nand {
         self.tally.read(bytes);
         self.tally.retries(retries);
         page.ok_or(ReadError::Uncorrectable)
+    }
+
+    /// As [`Self::read`] of `bytes`, without a task. Returns what `visit` makes of the page. `None`
+    /// if nothing has happened: only [`Self::read`] can tell, which may have to wait.
+    #[inline]
+    pub fn read_at_once<T>(
+        &self,
+        ppa: Ppa,
+        bytes: u32,
+        visit: impl FnOnce(&Page) -> T,
+    ) -> Option<T> {
+        self.assert_holds(ppa);
+        if !self.is_instant || self.is_troubled() {
+            return None;
+        }
+        let read = self.cells.visit(ppa, visit)?;
+        self.tally.read(self.whole_transfers(bytes));
+        Some(read)
     }
 
     /// Programs the next page of its block. The whole page moves over the channel, padding

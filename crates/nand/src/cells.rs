@@ -306,9 +306,15 @@ impl Cells {
     /// Ends the sense of a read: `None` when the page is unreadable.
     #[inline]
     pub(crate) fn page(&self, ppa: Ppa) -> Option<Page> {
+        self.visit(ppa, Page::clone)
+    }
+
+    /// The same, without a reference that others see.
+    #[inline]
+    pub(crate) fn visit<T>(&self, ppa: Ppa, visit: impl FnOnce(&Page) -> T) -> Option<T> {
         let die = self.die(ppa.block);
         match die.of(ppa.block).pages.get(ppa.page as usize) {
-            Some(page) => die.is_readable(ppa).then(|| page.clone()),
+            Some(page) => die.is_readable(ppa).then(|| visit(page)),
             None => panic!("{ppa} was never programmed, so it cannot be read"),
         }
     }

@@ -1,6 +1,6 @@
 use crate::geometry::{BlockId, Geometry, Ppa};
 use crate::levels::Level;
-use crate::timing::{Retries, Timing};
+use crate::timing::{Model, Planes, Retries, Timing};
 use base::{Nanos, mix};
 
 const MILLION: u64 = 1_000_000;
@@ -49,6 +49,18 @@ impl Pace {
     /// True when no sense takes time.
     pub(crate) fn senses_at_once(&self) -> bool {
         self.levels.iter().all(|level| level.read == Nanos::ZERO)
+    }
+
+    /// True when no operation of the array waits for another one, since none takes time.
+    pub(crate) fn is_instant(timing: &Timing, geometry: &Geometry) -> bool {
+        let levels = (0..geometry.pages_per_block).map(|page| timing.levels.of(page));
+        timing.model == Model::Staged
+            && timing.planes != Planes::Together
+            && levels.into_iter().all(|level| level == Level::default())
+            && (timing.erase, timing.cache_busy) == (Nanos::ZERO, Nanos::ZERO)
+            && timing.channel_bytes_per_second == 0
+            && (timing.program_suspend, timing.erase_suspend) == (None, None)
+            && timing.retries == Retries::default()
     }
 
     /// Returns how long a program of `ppa` takes.

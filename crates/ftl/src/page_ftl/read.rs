@@ -44,6 +44,35 @@ impl PageFtl {
         self.read_in_turn(first, count, class).await
     }
 
+    /// Returns the content of `count` blocks from `first`, if nothing has to be waited for and all
+    /// of it is as it was written.
+    pub(crate) fn read_blocks_at_once(&self, first: u32, count: u32) -> Option<Segments> {
+        let mut state = self.state();
+        self.prefetch_announced(&mut state);
+        let mut data = Segments::new();
+        let (mut at, end) = (first, first + count);
+        while at < end {
+            let Run { count, place } = self.run(&state, at, end - at);
+            let found = match place {
+                Place::Nowhere => self.zeros(count),
+                Place::Memory(slot) => self.in_memory(&state, slot, count).ok()?,
+                Place::Flash(slot) => {
+                    let (slots, within) = (self.layout.slots, slot % self.layout.slots);
+                    let ppa = self.layout.ppa(self.layout.page_of_slot(slot));
+                    let content = |page: &Page| verified(page, within, count, slots);
+                    self.nand.read_at_once(ppa, count * BLOCK_BYTES, content)?.ok()?
+                }
+            };
+            add(&mut data, found);
+            at += count;
+        }
+        Some(data)
+    }
+
+    fn zeros(&self, count: u32) -> Segments {
+        (0..count).map(|_| self.zeros.clone()).collect()
+    }
+
     /// Splits the blocks into parts that each lie on one flash page. Returns the first block of
     /// each part.
     fn parts(&self, first: u32, count: u32) -> SmallVec<[u32; 16]> {
@@ -93,13 +122,11 @@ impl PageFtl {
             }
             let (run, slot) = {
                 let mut state = self.state();
-                if let Some(announced) = state.lookahead.take() {
-                    self.prefetch_reads(&state, &announced);
-                }
+                self.prefetch_announced(&mut state);
                 let run = self.run(&state, at, end - at);
                 match run.place {
                     Place::Nowhere => {
-                        data.extend((0..run.count).map(|_| self.zeros.clone()));
+                        add(&mut data, self.zeros(run.count));
                         (run, NONE)
                     }
                     Place::Memory(slot) => {
@@ -153,12 +180,16 @@ impl PageFtl {
         let page = page.map_err(|_| 0_u32)?;
         let content = verified(&page, within, count, self.layout.slots);
         let content = content.map_err(|lost| lost - within)?;
-        if data.is_empty() {
-            *data = content;
-        } else {
-            data.extend(content);
-        }
+        add(data, content);
         Ok(())
+    }
+
+    /// Prefetches the memory that reads which were announced will touch.
+    #[inline]
+    fn prefetch_announced(&self, state: &mut State) {
+        if let Some(announced) = state.lookahead.take() {
+            self.prefetch_reads(state, &announced);
+        }
     }
 
     /// Prefetches the memory that reads of these blocks will touch: a miss of the cache of one
@@ -225,6 +256,16 @@ impl PageFtl {
             Some(closed(content))
         });
         found.expect("what has not landed is in memory")
+    }
+}
+
+/// Adds `more` behind `data`.
+#[inline]
+fn add(data: &mut Segments, more: Segments) {
+    if data.is_empty() {
+        *data = more;
+    } else {
+        data.extend(more);
     }
 }
 

@@ -1,11 +1,15 @@
 //! Reads that cleaning overtakes.
 
 use crate::page_ftl::content::Content;
-use crate::page_ftl::rig::{BLOCKINGS, FRONTIERS, cells, config, one_plane};
-use base::Rng;
-use clock::{Class, spawn};
-use ftl::PageFtl;
+use crate::page_ftl::rig::{BLOCKINGS, FRONTIERS, GEOMETRY, cells, config, one_plane, region};
+use base::{Nanos, Rng};
+use clock::{Class, Group, Stage, sleep, spawn};
+use ftl::{PageFtl, PageFtlConfig, WriteAck};
 use media::Blocks;
+use nand::{
+    Cells, Counters, FaultKind, FaultPlan, FaultRule, Model, Nand, Registers, Timing, When,
+};
+use reactor::Reactor;
 use std::sync::Arc;
 
 const READERS: u64 = 24;
@@ -49,4 +53,71 @@ fn no_block_is_erased_under_a_read_that_everything_else_overtakes() {
         });
         assert!(counts.victims > 50, "{counts:?}");
     }
+}
+
+/// Returns flash without delays.
+fn instant(cells: &Arc<Cells>, faults: FaultPlan, group: Group) -> Arc<Nand> {
+    let [read, program, erase] = [Nanos::ZERO; 3];
+    let timing = Timing::uniform(Model::Staged, Registers::Single, read, program, erase, 0);
+    Arc::new(Nand::new(cells.clone(), timing, faults, group))
+}
+
+#[test]
+fn reads_at_once_find_what_other_reads_find() {
+    for ack in [WriteAck::Program, WriteAck::Buffer { bytes: 1 << 20 }] {
+        let cells = cells(GEOMETRY);
+        let mut config = PageFtlConfig { ack, ..config(&cells).config };
+        Reactor::new(None).run(async {
+            config.group = Group::new();
+            let nand = instant(&cells, FaultPlan::default(), config.group);
+            let ftl = PageFtl::format(nand.clone(), region(cells.geometry()), config);
+            let mut rng = Rng::new(1);
+            for number in 1..2_000_u64 {
+                let count = 1 + rng.below(6);
+                let block = rng.below(ftl.shape().blocks - count);
+                let contents = vec![Content::numbered(number); usize::try_from(count).unwrap()];
+                let data = Content::data(&contents, &mut rng);
+                ftl.write(block, data, Class::HostWrite).await.expect("nothing fails");
+                let at = rng.below(ftl.shape().blocks - 8);
+                let found = ftl.read_at_once(at, 8).expect("nothing takes time");
+                let expected = ftl.read(at, 8, Class::HostRead).await.expect("nothing fails");
+                assert_eq!(Content::of_blocks(&found), Content::of_blocks(&expected));
+            }
+            assert!(ftl.counts().victims > 0);
+            // Cleaning ends.
+            sleep(Nanos(1), Stage::Queue).await;
+            for at in 0..ftl.shape().blocks - 8 {
+                let before = nand.counters();
+                assert!(ftl.read_at_once(at, 8).is_some());
+                let between = nand.counters();
+                ftl.read(at, 8, Class::HostRead).await.expect("nothing fails");
+                let of = |now: Counters, then: Counters| {
+                    (now.reads - then.reads, now.bytes_read - then.bytes_read)
+                };
+                let again = of(nand.counters(), between);
+                assert_eq!(of(between, before), again, "each page is counted");
+            }
+        });
+    }
+}
+
+#[test]
+fn reads_wait_where_flash_takes_time_or_may_fail() {
+    let cells = cells(GEOMETRY);
+    let blocks = async |ftl: Arc<PageFtl>| {
+        let data = Content::data(&[Content::Words(1)], &mut Rng::new(3));
+        ftl.write(7, data, Class::HostWrite).await.expect("nothing fails");
+        ftl.read_at_once(7, 1).is_some()
+    };
+    assert!(!config(&cells).on_blank(&cells, async |ftl, _| blocks(ftl).await));
+    let rules = vec![FaultRule::new(FaultKind::UncorrectableRead, When::Ppm(1))];
+    let faults = FaultPlan { seed: 1, rules };
+    let cells = self::cells(GEOMETRY);
+    let config = config(&cells).config;
+    Reactor::new(None).run(async {
+        let group = Group::new();
+        let nand = instant(&cells, faults, group);
+        let config = PageFtlConfig { group, ..config };
+        assert!(!blocks(PageFtl::format(nand, region(cells.geometry()), config)).await);
+    });
 }
