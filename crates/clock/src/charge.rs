@@ -41,6 +41,11 @@ impl Cores {
         Self { resource: group.resource("a core", Rank::Core, count), costs }
     }
 
+    /// True when code is free.
+    pub fn are_free(&self) -> bool {
+        self.costs == CodeCosts::default()
+    }
+
     /// Spends the time of `units` of `code` on a core, waiting for one first. Both go to
     /// [`Stage::Core`].
     #[inline]

@@ -29,6 +29,12 @@ impl Gate {
         }
     }
 
+    /// True while tasks pass without waiting.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.closed.load(Relaxed) == 0
+    }
+
     /// Closes the gate until the guard drops. Tasks that have passed continue. Several may close it
     /// together; then the last opens it.
     pub fn close(&self) -> Closed<'_> {

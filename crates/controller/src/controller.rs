@@ -97,6 +97,12 @@ impl Controller {
         self.delays.is_none() && self.kv.is_some()
     }
 
+    /// Returns whether reads of blocks may be answered without a task, if their medium can do that.
+    #[inline]
+    pub(crate) fn has_quick_reads(&self) -> bool {
+        self.delays.as_ref().is_none_or(Delays::take_no_time)
+    }
+
     /// Sets feature 20h, Key Value Configuration, bit 0 (EDNEK; default: off): whether a Delete of
     /// a missing key fails.
     pub fn set_delete_reports_missing(&self, reports: bool) {

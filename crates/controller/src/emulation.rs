@@ -40,6 +40,14 @@ impl Delays {
         Self { link, firmware: Firmware::new(group, handlers, costs), cores, gate }
     }
 
+    /// True when nothing takes time, so that no command waits for another here.
+    pub(crate) fn take_no_time(&self) -> bool {
+        self.link.is_free()
+            && self.firmware.costs == FirmwareCosts::default()
+            && self.cores.are_free()
+            && self.gate.is_open()
+    }
+
     /// Takes `commands` from their queue, once the gate is open.
     pub(crate) async fn begin(&self, commands: u64) {
         self.gate.pass().await;

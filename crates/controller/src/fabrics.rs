@@ -7,8 +7,9 @@
 //!    I/O queue joins one.
 //! 2. A command that arrives (`fabric_queue`) takes a slot of its queue (`slots`, `pair`). An I/O
 //!    command goes to a task (`workers`) that has the device execute it (`io`); others become tasks
-//!    of their own and go to `admin`. Stores and Retrieves of a drive without emulation are `held`
-//!    first: those that need no wait are answered without a slot and a task.
+//!    of their own and go to `admin`. Stores and Retrieves of a drive without emulation, and Reads
+//!    of blocks where nothing takes time (`held_read`), are `held` first: those that need no wait
+//!    are answered without a slot and a task.
 //! 3. A host controls its association through properties (`property`). The association ends with
 //!    its admin queue, or when the Keep Alive timer expires (`keep_alive`).
 //! 4. Each response adds to the counters of its host (`work`). `census` returns them with the rest
@@ -43,6 +44,7 @@ mod diverted;
 mod error_log;
 mod fabric_queue;
 mod held;
+mod held_read;
 mod io;
 mod io_context;
 mod job;

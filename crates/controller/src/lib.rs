@@ -5,8 +5,9 @@
 //! 1. A host submits a 64-byte command to a [`QueuePair`] or to the queue of a fabric. The command
 //!    becomes a task of its own and always runs to its end. On a drive without emulation, Stores
 //!    and Retrieves are first executed together, as far as they need no wait (`quick`); Stores in
-//!    the log are answered by the task of a `commit_queue`. On an emulated device an [`Emulation`]
-//!    delays each step: gate, link, handlers and cores.
+//!    the log are answered by the task of a `commit_queue`. Reads of a fabric, of blocks where
+//!    nothing takes time, need no task either. Else an [`Emulation`] delays each step: gate,
+//!    link, handlers and cores.
 //! 2. [`Controller::namespace`] returns the command's namespace, which decides the command set:
 //!    `kv` asks an `engine::Store`, `block` a `media::Blocks`, `zoned` an `ftl::Zones`. Each
 //!    decodes and checks the command. An [`Emulation`] moves its data over the link and holds a

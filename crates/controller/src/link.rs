@@ -27,6 +27,11 @@ impl Link {
         }
     }
 
+    /// True when no transfer takes time.
+    pub(crate) fn is_free(&self) -> bool {
+        self.timing == LinkTiming { bytes_per_second: 0, transfer: Nanos::ZERO }
+    }
+
     /// Moves `bytes` from the host.
     pub(crate) fn fetch(&self, bytes: u32) -> Serve {
         self.to_device.serve(Class::HostWrite, Stage::Link, self.cost(bytes))

@@ -13,7 +13,7 @@ impl Pair {
     /// command is in flight, aborted ones included, or if the queue is over.
     pub(crate) fn detach(&self) -> Option<DetachedQueue> {
         let Binding { terms, association, io_context } = self.binding()?;
-        let is_idle = self.in_flight() == 0 && self.held.borrow().commands.is_empty();
+        let is_idle = self.in_flight() == 0 && self.held.borrow().is_empty();
         if io_context.is_none() || !is_idle || !self.link.leave() {
             return None;
         }

@@ -88,7 +88,7 @@ impl Pair {
         self: &Rc<Self>,
         io_context: &IoContext,
         placement: &dyn Placement,
-        Held { namespace, commands }: &mut Held,
+        Held { namespace, commands, .. }: &mut Held,
     ) {
         let mut places = [None; HELD_MAX];
         if placement.place(&mut places[..commands.len()]) {

@@ -1,7 +1,7 @@
 //! Commands that may be answered without a task. A queue holds a few of them while its transport
 //! takes in more, so that the index entries of all of them are prefetched.
 
-use crate::commit_queue::store_of;
+use crate::fabrics::held_read::HeldRead;
 use crate::fabrics::io_context::IoContext;
 use crate::fabrics::pair::{Binding, Pair};
 use crate::fabrics::slots::CommandHead;
@@ -22,7 +22,10 @@ pub(crate) struct Held {
     /// The namespace of all of them, and its id. No state of the device refused commands when the
     /// queue got it. While the queue has it, its media are not given to another namespace.
     pub(crate) namespace: Option<(u32, Arc<NamespaceInUse>)>,
+    /// Stores and Retrieves, if it has pairs.
     pub(crate) commands: Vec<HeldCommand>,
+    /// Reads, if it has blocks.
+    pub(crate) reads: Vec<HeldRead>,
 }
 
 /// A held command.
@@ -32,6 +35,16 @@ pub(crate) struct HeldCommand {
     pub(crate) room: u32,
     /// A Store is announced while it is held, so that those held together share a page.
     pub(crate) quick: Quick,
+}
+
+impl Held {
+    pub(crate) fn len(&self) -> usize {
+        self.commands.len() + self.reads.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
 impl Pair {
@@ -57,16 +70,26 @@ impl Pair {
             held = self.held.borrow_mut();
             held.namespace = begin(io_context, nsid);
         }
-        let Held { namespace: Some((_, namespace)), commands } = &mut *held else { return false };
-        if self.outstanding() + commands.len() >= usize::from(terms.entries) {
+        if self.outstanding() + held.len() >= usize::from(terms.entries) {
             return false;
         }
-        let store = store_of(namespace);
-        let Some(quick) = Quick::decode(store, command, data) else { return false };
-        quick.prefetch(store);
-        commands.push(HeldCommand { head: CommandHead::of(command), room, quick });
+        let Held { namespace: Some((_, namespace)), commands, reads } = &mut *held else {
+            return false;
+        };
+        match &***namespace {
+            Namespace::Kv(store) => {
+                let Some(quick) = Quick::decode(store, command, data) else { return false };
+                quick.prefetch(store);
+                commands.push(HeldCommand { head: CommandHead::of(command), room, quick });
+            }
+            Namespace::Block(blocks) => {
+                let Some(read) = HeldRead::decode(&**blocks, command, room) else { return false };
+                reads.push(read);
+            }
+            Namespace::Zoned(_) => return false,
+        }
         self.move_head(*terms);
-        if commands.len() == HELD_MAX {
+        if held.len() == HELD_MAX {
             drop(held);
             self.execute_held();
         }
@@ -78,11 +101,16 @@ impl Pair {
 /// tasks, or if a state of the device refuses them.
 fn begin(io_context: &IoContext, nsid: u32) -> Option<(u32, Arc<NamespaceInUse>)> {
     let IoContext { association, device, .. } = io_context;
-    if !device.has_quick_commands() {
+    if !device.has_quick_reads() {
         return None;
     }
+    let is_quick = |namespace: &Namespace| match namespace {
+        Namespace::Kv(_) => device.has_quick_commands(),
+        Namespace::Block(blocks) => blocks.reads_at_once(),
+        Namespace::Zoned(_) => false,
+    };
     // A format or sanitize that begins after the check waits for this namespace.
-    let namespace = device.inventory.get(nsid).filter(|it| matches!(***it, Namespace::Kv(_)))?;
+    let namespace = device.inventory.get(nsid).filter(|namespace| is_quick(namespace))?;
     let is_open = association.registers.takes_commands()
         && device.attachments.are_of(nsid, &association.host)
         && device.sanitizing.refusal().is_none()

@@ -2,6 +2,7 @@ use crate::commit_queue::{Commit, CommitQueue, HasCommits, store_of};
 use crate::completion::Outcome;
 use crate::controller::Controller;
 use crate::fabrics::held::HeldCommand;
+use crate::fabrics::held_read::HeldRead;
 use crate::fabrics::io_context::IoContext;
 use crate::fabrics::job::{Job, Todo};
 use crate::fabrics::pair::Pair;
@@ -10,14 +11,16 @@ use crate::fabrics::transfer::{brought, cut, room};
 use crate::fabrics::work::Work;
 use crate::fabrics::workers::WorkSlot;
 use crate::fused;
+use crate::gather::gathered;
 use crate::host_queue::Capsule;
 use crate::io_command::{self, Begun, Counted};
 use crate::namespace::{Namespace, NamespaceInUse};
 use crate::quick::Tried;
-use crate::span::TRANSFER_BYTES_MAX;
+use crate::span::{Span, TRANSFER_BYTES_MAX};
 use crate::submission::Submission;
 use base::{Buf, Nanos};
 use clock::{BusyStage, Stages};
+use media::Blocks;
 use spec::{Command, Opcode, Status, Transfer};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -47,17 +50,23 @@ impl Pair {
             return;
         }
         let io_context = self.io_context().expect("a queue that holds commands executes them");
-        if let Some(placement) = &self.placement {
+        if let Some(placement) = &self.placement
+            && !held.commands.is_empty()
+        {
             self.divert_some(io_context, &**placement, held);
         }
         let (_, namespace) = held.namespace.take().expect("a queue that holds has a namespace");
         let _stage = clock::enter_busy_stage(BusyStage::Kv);
-        let store = store_of(&namespace);
         let mut work = Work::default();
         let began = self.placement.as_ref().map(|_| clock::host_now());
+        let count = held.len() as u64;
+        if let Namespace::Block(blocks) = &**namespace {
+            let blocks = (&namespace, &**blocks);
+            self.execute_reads(io_context, blocks, &mut held.reads, &mut work);
+        }
         for HeldCommand { head, room, quick } in &mut held.commands {
             let begun = quick.begun(*room);
-            let tried = quick.attempt(store);
+            let tried = quick.attempt(store_of(&namespace));
             let take_slot = || self.take_slot(*head).expect("the queue had room for the command");
             match tried {
                 Tried::Done(outcome) => {
@@ -76,11 +85,34 @@ impl Pair {
                 }
             }
         }
-        let count = held.commands.len() as u64;
         held.commands.clear();
         io_context.count(&work);
         if let Some((placement, began)) = self.placement.as_ref().zip(began) {
             placement.executed(clock::host_now() - began, count);
+        }
+    }
+
+    /// Executes held Reads, and counts them in `work`: those that must wait in tasks.
+    fn execute_reads(
+        self: &Rc<Self>,
+        io_context: &IoContext,
+        (namespace, blocks): (&Arc<NamespaceInUse>, &dyn Blocks),
+        reads: &mut Vec<HeldRead>,
+        work: &mut Work,
+    ) {
+        let block_bytes = blocks.shape().block_bytes;
+        for HeldRead { command, room } in reads.drain(..) {
+            let (span, head) = (Span::of(&command), CommandHead::of(&command));
+            let begun = Begun { bytes: 0, counted: Counted::Read, room };
+            if let Some(read) = blocks.read_at_once(span.first, span.short()) {
+                let outcome = Outcome::with_data(gathered(read, block_bytes));
+                self.conclude(io_context, Some(head), begun, outcome, work);
+            } else {
+                let ticket = self.take_slot(head).expect("the queue had room for the command");
+                let data = Buf::phantom(0, 0);
+                let todo = Todo::Execute(Submission { command, long_key: None, data });
+                self.give(ticket, Job { namespace: namespace.clone(), begun, todo });
+            }
         }
     }
 

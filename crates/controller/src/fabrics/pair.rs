@@ -145,8 +145,7 @@ impl Pair {
         if let Some(binding) = self.binding() {
             self.move_head(binding.terms);
         }
-        let has_room =
-            self.outstanding() + self.held.borrow().commands.len() < self.entries().into();
+        let has_room = self.outstanding() + self.held.borrow().len() < self.entries().into();
         if has_room { self.take_slot(CommandHead::of(command)) } else { None }
     }
 

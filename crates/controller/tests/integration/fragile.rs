@@ -64,6 +64,16 @@ impl Blocks for Fragile<MemoryBlocks> {
         self.or_fail(|inner| inner.read(first, count, class))
     }
 
+    fn reads_at_once(&self) -> bool {
+        true
+    }
+
+    /// A read that may fail has to be waited for.
+    fn read_at_once(&self, first: u64, count: u32) -> Option<Segments> {
+        let may_fail = self.next.lock().expect("one thread").is_some();
+        (!may_fail).then(|| self.inner.read_at_once(first, count))?
+    }
+
     fn write(
         &self,
         first: u64,

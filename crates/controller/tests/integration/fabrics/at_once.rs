@@ -1,6 +1,6 @@
 //! Commands of drives without emulation that are answered without a task.
 
-use crate::fabrics::host::{KV, World, pass, run, run_real};
+use crate::fabrics::host::{BLOCK, KV, World, pass, run, run_real};
 use base::Nanos;
 use controller::Work;
 use engine::Ack;
@@ -41,6 +41,51 @@ fn stores_and_retrieves_are_answered_without_a_task() {
         assert_eq!(world.subsystems.work_of(&world.device), expected);
         assert_eq!(world.subsystems.census()[0].work, expected);
         assert_eq!(world.subsystems.census()[0].queues[1].in_flight, 0);
+    });
+}
+
+#[test]
+fn reads_of_blocks_are_answered_without_a_task() {
+    run_real(BUFFER, async |world| {
+        let (_admin, id) = world.admin().await;
+        let io = world.io(id, 1).await;
+        let written = [[1; 4_096], [2; 4_096]].concat();
+        let write = io.answer(Command::write(BLOCK, 98, 2), &written, 0).await;
+        assert_eq!(write.entry.status(), SUCCESS);
+        let task = next_task();
+        io.hold_read(97, 2, 8_192);
+        io.hold_read(99, 1, 5_000);
+        assert_eq!(io.waiting(), 0, "they are held");
+        io.queue.execute_held();
+        let data = [(); 2].map(|()| io.responded().data);
+        assert_eq!(data[0].bytes(), Some(&[[0; 4_096], [1; 4_096]].concat()[..]));
+        assert_eq!(data[1].bytes(), Some(&[2; 4_096][..]));
+        assert_eq!(next_task(), task + 1, "no task was spawned");
+        let expected =
+            Work { reads: 2, writes: 1, bytes_read: 12_288, bytes_written: 8_192, others: 0 };
+        assert_eq!(world.subsystems.work_of(&world.device), expected);
+    });
+}
+
+#[test]
+fn reads_of_blocks_that_cannot_be_answered_at_once_end_in_their_status() {
+    run_real(BUFFER, async |world| {
+        let (_admin, id) = world.admin().await;
+        let io = world.io(id, 1).await;
+        world.blocks.fail_next(media::Error::UnrecoveredBlock(5));
+        let cases = [
+            (5, 1, 4_096, Status::UNRECOVERED_READ_ERROR),
+            (99, 2, 8_192, Status::LBA_OUT_OF_RANGE),
+            (u64::MAX, 1, 4_096, Status::LBA_OUT_OF_RANGE),
+            (5, 2, 8_191, Status::DATA_SGL_LENGTH_INVALID),
+            (5, 1, 4_096, SUCCESS),
+        ];
+        for (first, blocks, room, status) in cases {
+            io.hold_read(first, blocks, room);
+            io.queue.execute_held();
+            let response = io.next().await.expect("the queue is open");
+            assert_eq!(response.entry.status(), status, "{blocks} blocks from {first}");
+        }
     });
 }
 

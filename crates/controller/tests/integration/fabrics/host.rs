@@ -341,6 +341,11 @@ impl Line {
         self.hold(Command::retrieve(KV, key, room), &[], room);
     }
 
+    /// Sends a Read with this room, which the queue may hold.
+    pub(crate) fn hold_read(&self, first: u64, blocks: u32, room: u32) {
+        self.hold(Command::read(BLOCK, first, blocks), &[], room);
+    }
+
     fn hold(&self, command: Command, data: &[u8], room: u32) {
         let id = self.next_id.replace(self.next_id.get() + 1);
         let len = if command.transfer() == Transfer::ToHost { room } else { len(data) };
