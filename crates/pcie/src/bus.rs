@@ -53,12 +53,15 @@ pub trait HostMemory {
     /// of 4.
     fn store(&self, address: u64, value: u32) -> Result<(), OutsideMemory>;
 
-    /// Copies an entry to `address` on, a multiple of 16: its last 4 bytes at once, after the others
-    /// and after earlier accesses of this function.
-    fn post(&self, address: u64, entry: &[u8; 16]) -> Result<(), OutsideMemory> {
-        let (before, last) = entry.split_last_chunk().expect("it has more than 4 bytes");
-        self.write(address, before)?;
-        self.store(address + before.len() as u64, u32::from_le_bytes(*last))
+    /// Copies entries to `address` on, a multiple of 16, in one page. The last 4 bytes of each come
+    /// at once, after all before them and after earlier accesses of this function.
+    fn post(&self, address: u64, entries: &[[u8; 16]]) -> Result<(), OutsideMemory> {
+        for (at, entry) in (address..).step_by(16).zip(entries) {
+            let (before, last) = entry.split_last_chunk().expect("it has more than 4 bytes");
+            self.write(at, before)?;
+            self.store(at + before.len() as u64, u32::from_le_bytes(*last))?;
+        }
+        Ok(())
     }
 }
 

@@ -50,8 +50,8 @@ impl HostMemory for BusMaster {
     }
 
     #[inline]
-    fn post(&self, address: u64, entry: &[u8; 16]) -> Result<(), OutsideMemory> {
-        self.memory(address)?.post(address, entry)
+    fn post(&self, address: u64, entries: &[[u8; 16]]) -> Result<(), OutsideMemory> {
+        self.memory(address)?.post(address, entries)
     }
 }
 
@@ -90,7 +90,7 @@ mod tests {
             assert_eq!(master.read(address, &mut [0; 8]), expected);
             assert_eq!(master.write(address, &[1; 8]), expected);
             assert_eq!(master.store(address, 7), expected);
-            assert_eq!(master.post(address, &[1; 16]), expected);
+            assert_eq!(master.post(address, &[[1; 16]]), expected);
             assert_eq!(master.load(address).map(|_| ()), expected);
             master.raise(1);
             let passed = u32::from(is_enabled);

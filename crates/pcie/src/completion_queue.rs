@@ -4,6 +4,7 @@ use crate::pending::Pending;
 use crate::polled_doorbells::PolledDoorbells;
 use crate::queue_fault::QueueFault;
 use crate::ring::Ring;
+use smallvec::SmallVec;
 use spec::Completion;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -15,11 +16,18 @@ pub(crate) const ENTRY_BYTES: usize = 16;
 /// The phase bit in the last dword, which is written last.
 const PHASE: u32 = 1 << 16;
 
+/// Entries of a line of the cache, which are written together: a host that polls for one of them
+/// takes the line away from the function.
+const LINE: u16 = 4;
+
 /// A completion queue in host memory.
 pub(crate) struct CompletionQueue {
     id: u16,
     memory: Rc<dyn HostMemory>,
     ring: Ring,
+    /// Where the first entry lies that is not written yet, and those from there on.
+    first_unwritten: Cell<u64>,
+    unwritten: RefCell<SmallVec<[[u8; ENTRY_BYTES]; LINE as usize]>>,
     /// The phase bit of this pass over the ring: inverted at each pass, and first 1.
     phase: Cell<bool>,
     /// The first entry that the host has not consumed.
@@ -46,6 +54,8 @@ impl CompletionQueue {
             id,
             memory,
             ring: Ring::new(address, ENTRY_BYTES, entries),
+            first_unwritten: Cell::new(address),
+            unwritten: RefCell::default(),
             phase: Cell::new(true),
             head: Cell::new(0),
             waiting: RefCell::default(),
@@ -68,7 +78,8 @@ impl CompletionQueue {
         Doorbell::Head(self.id)
     }
 
-    /// Posts a completion, or keeps it until the queue has room.
+    /// Posts a completion, or keeps it until the queue has room. It is written with those of its
+    /// line, at the latest by [`Self::write_posted`].
     #[inline]
     pub(crate) fn post(&self, entry: Completion) -> Result<(), QueueFault> {
         if self.is_full() {
@@ -76,7 +87,7 @@ impl CompletionQueue {
             self.pending.room.insert(self.id);
             return self.look();
         }
-        self.write(entry)
+        self.add(entry)
     }
 
     /// Returns whether completions wait for room.
@@ -135,7 +146,7 @@ impl CompletionQueue {
         self.head.set(head);
         while !self.is_full() {
             let Some(entry) = self.waiting.borrow_mut().pop_front() else { break };
-            self.write(entry)?;
+            self.add(entry)?;
         }
         self.note_waiting();
         Ok(())
@@ -157,19 +168,77 @@ impl CompletionQueue {
     }
 
     #[inline]
-    fn write(&self, entry: Completion) -> Result<(), QueueFault> {
+    fn add(&self, entry: Completion) -> Result<(), QueueFault> {
         let mut entry: [u8; ENTRY_BYTES] = zerocopy::transmute!(entry);
         if self.phase.get() {
             let last = entry.last_chunk_mut().expect("it has more than 4 bytes");
             *last = (u32::from_le_bytes(*last) | PHASE).to_le_bytes();
         }
-        self.memory.post(self.ring.address(), &entry)?;
+        if self.unwritten.borrow().is_empty() {
+            self.first_unwritten.set(self.ring.address());
+        }
+        self.unwritten.borrow_mut().push(entry);
         if self.ring.advance() {
             self.phase.set(!self.phase.get());
         }
         if self.vector.is_some() {
             self.pending.interrupts.insert(self.id);
         }
+        if self.ring.position().is_multiple_of(LINE) {
+            return self.write_posted();
+        }
+        self.pending.writes.insert(self.id);
         Ok(())
+    }
+
+    /// Writes the completions that were posted.
+    #[inline]
+    pub(crate) fn write_posted(&self) -> Result<(), QueueFault> {
+        let unwritten = &mut *self.unwritten.borrow_mut();
+        if !unwritten.is_empty() {
+            let written = self.memory.post(self.first_unwritten.get(), unwritten);
+            unwritten.clear();
+            written?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::HostRam;
+    use spec::Status;
+
+    #[test]
+    fn entries_of_a_line_are_written_together_or_when_the_task_asks() {
+        let ram = Rc::<HostRam>::default();
+        let address = ram.allocate(1);
+        let pending = Rc::<Pending>::default();
+        let queue = CompletionQueue::new(3, ram.clone(), (address, 6), None, pending.clone());
+        // The phase bits and ids of the entries that the host sees, of this pass over the ring.
+        let seen = |phase: u8| -> Vec<u8> {
+            let ring = ram.get(address, 6 * ENTRY_BYTES);
+            let entries = ring.chunks(ENTRY_BYTES).filter(|entry| entry[14] & 1 == phase);
+            entries.map(|entry| entry[12]).collect()
+        };
+        let post = |id| queue.post(Completion::new(id, Status::SUCCESS, 0)).unwrap();
+        (1..=3).for_each(post);
+        assert_eq!(seen(1), [], "others of their line may follow");
+        post(4);
+        assert_eq!(seen(1), [1, 2, 3, 4]);
+        post(5);
+        assert_eq!((seen(1).len(), pending.writes.ids().next()), (4, Some(3)));
+        queue.write_posted().unwrap();
+        assert_eq!(seen(1), [1, 2, 3, 4, 5]);
+        queue.consume(5).unwrap();
+        post(6);
+        assert_eq!(seen(1), [1, 2, 3, 4, 5, 6], "the last line of the ring may be short");
+        post(7);
+        queue.write_posted().unwrap();
+        assert_eq!((seen(0), seen(1)), (vec![7], vec![2, 3, 4, 5, 6]));
+        let writes = ram.writes();
+        queue.write_posted().unwrap();
+        assert_eq!(ram.writes(), writes, "each entry is written once");
     }
 }

@@ -151,6 +151,8 @@ impl Function {
                 break;
             }
         }
+        let written = self.queues.borrow().write_posted();
+        self.checked(written);
         self.raise();
         if !turn.is_empty() {
             return true;
@@ -164,7 +166,7 @@ impl Function {
         let queues = self.queues.borrow();
         let has_other = || {
             let admin = queues.submission(0);
-            queues.has_interrupt() || admin.is_some_and(|admin| admin.has_next())
+            queues.has_posted() || admin.is_some_and(|admin| admin.has_next())
         };
         !self.parts.budget.is_short() || has_other()
     }
@@ -181,7 +183,7 @@ impl Function {
     }
 
     /// Reads the doorbells that are polled, as [`Queues::look`] says. Returns whether a command can
-    /// be fetched, or an interrupt is to be raised.
+    /// be fetched, or something is left to do for completions.
     #[inline]
     fn look(&self, thorough: bool) -> bool {
         // The memory of a controller that is disabled, has failed or was shut down is the host's.
@@ -189,8 +191,7 @@ impl Function {
             return false;
         }
         let queues = self.queues.borrow();
-        self.checked(queues.look(thorough)).is_some()
-            && (queues.has_next() || queues.has_interrupt())
+        self.checked(queues.look(thorough)).is_some() && (queues.has_next() || queues.has_posted())
     }
 
     /// Asks the host to write real doorbells. Returns whether doorbells are polled: those of before

@@ -14,8 +14,9 @@
 //!    (`segments`), copies data of the host, and submits them as capsules: from there on they take
 //!    the path of the commands of a fabric.
 //! 5. A response is copied to host memory and posted to the completion queue
-//!    (`completion_queue`), its phase bit last. The task raises one interrupt for all completions
-//!    of a queue that were posted since it ran.
+//!    (`completion_queue`), its phase bit last: together with those of its line of the cache, or
+//!    when the task has nothing else to do for now. The task raises one interrupt for all
+//!    completions of a queue that were posted since it ran.
 //! 6. Doorbells may be in memory that the function reads (`polled_doorbells`). A host may write
 //!    those of I/O queues to its own memory: the function reads them while it has something to do,
 //!    and asks for real doorbells before it waits. Or the transport lets the host map the page of

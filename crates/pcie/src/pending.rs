@@ -7,6 +7,8 @@ pub(crate) struct Pending {
     pub(crate) commands: QueueSet,
     /// Completion queues whose completions wait for room.
     pub(crate) room: QueueSet,
+    /// Completion queues with completions that are to be written.
+    pub(crate) writes: QueueSet,
     /// Completion queues whose vectors are to be raised.
     pub(crate) interrupts: QueueSet,
 }

@@ -106,6 +106,7 @@ impl Queues {
     pub(crate) fn remove_completion(&mut self, id: u16) {
         *place(&mut self.completion, id) = None;
         self.pending.room.remove(id);
+        self.pending.writes.remove(id);
         self.pending.interrupts.remove(id);
     }
 
@@ -179,10 +180,21 @@ impl Queues {
         self.polled.is_some()
     }
 
-    /// Returns whether an interrupt is to be raised.
+    /// Returns whether completions are to be written, or an interrupt is to be raised.
     #[inline]
-    pub(crate) fn has_interrupt(&self) -> bool {
-        !self.pending.interrupts.is_empty()
+    pub(crate) fn has_posted(&self) -> bool {
+        !self.pending.writes.is_empty() || !self.pending.interrupts.is_empty()
+    }
+
+    /// Writes the completions that were posted: those of admin commands last, for they may tell of
+    /// commands that have ended.
+    #[inline]
+    pub(crate) fn write_posted(&self) -> Result<(), QueueFault> {
+        let ids = self.pending.writes.take();
+        let io = ids.clone().filter(|id| *id > 0);
+        let admin = ids.take_while(|id| *id == 0);
+        let mut queues = io.chain(admin).filter_map(|id| self.completion(id));
+        queues.try_for_each(|queue| queue.write_posted())
     }
 
     /// Returns whether a command can be fetched.

@@ -175,7 +175,7 @@ impl HostMemory for GuestMemory {
         self.unit::<_, 4>(address, |region, offset| region.store(offset, value))
     }
 
-    fn post(&self, address: u64, entry: &[u8; 16]) -> Result<(), OutsideMemory> {
-        self.unit::<_, 16>(address, |region, offset| region.post(offset, entry))
+    fn post(&self, address: u64, entries: &[[u8; 16]]) -> Result<(), OutsideMemory> {
+        self.unit::<_, 16>(address, |region, offset| region.post(offset, entries))
     }
 }

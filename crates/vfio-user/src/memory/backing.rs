@@ -75,16 +75,19 @@ impl Backing {
         Some(())
     }
 
-    /// Copies an entry, the last 4 bytes after the others.
+    /// Copies entries, the last 4 bytes of each after all before them.
     #[inline]
-    pub(super) fn post(&self, offset: u64, entry: &[u8; 16]) -> Option<()> {
+    pub(super) fn post(&self, offset: u64, entries: &[[u8; 16]]) -> Option<()> {
         if let Self::Mapped(mapping) = self {
-            mapping.post(offset, entry);
+            mapping.post(offset, entries);
             return Some(());
         }
-        let (before, last) = entry.split_last_chunk::<4>()?;
-        self.write(offset, before)?;
-        self.write(offset + before.len() as u64, last)
+        for (at, entry) in (offset..).step_by(16).zip(entries) {
+            let (before, last) = entry.split_last_chunk::<4>()?;
+            self.write(at, before)?;
+            self.write(at + before.len() as u64, last)?;
+        }
+        Some(())
     }
 
     #[inline]

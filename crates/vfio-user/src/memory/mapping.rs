@@ -150,15 +150,15 @@ impl Mapping {
         unsafe { AtomicU32::from_ptr(self.word(offset)) }.load(Ordering::Acquire)
     }
 
-    /// Copies an entry, whose last word others see after all else.
+    /// Copies entries. Others see the last word of one after all before it.
     #[inline]
-    pub(super) fn post(&self, offset: u64, entry: &[u8; 16]) {
+    pub(super) fn post(&self, offset: u64, entries: &[[u8; 16]]) {
         assert!(self.is_writable, "a region is writable, which it checks");
-        let place = self.place(offset, entry.len()).cast::<u32>();
+        let place = self.place(offset, size_of_val(entries)).cast::<u32>();
         assert!(place.is_aligned(), "entries are aligned, which guest memory checks");
-        let (words, _) = entry.as_chunks::<4>();
+        let (words, _) = entries.as_flattened().as_chunks::<4>();
         for (index, word) in words.iter().enumerate() {
-            let is_last = index + 1 == words.len();
+            let is_last = index % 4 == 3;
             let ordering = if is_last { Ordering::Release } else { Ordering::Relaxed };
             // SAFETY: As for `load`: the words are the bytes that `place` has checked.
             unsafe { AtomicU32::from_ptr(place.add(index)) }

@@ -61,11 +61,13 @@ impl MemoryRegion {
         self.takes_write(offset, bytes.len()).then(|| self.backing.write(offset, bytes))?
     }
 
-    /// Copies an entry to the region, its last 4 bytes after the others. `None`: it cannot be
-    /// written there.
+    /// Copies entries to the region, the last 4 bytes of each after all before them. `None`: they
+    /// cannot be written there.
     #[inline]
-    pub(super) fn post(&self, offset: u64, entry: &[u8; 16]) -> Option<()> {
-        self.takes_write(offset, entry.len()).then(|| self.backing.post(offset, entry))?
+    pub(super) fn post(&self, offset: u64, entries: &[[u8; 16]]) -> Option<()> {
+        let len = size_of_val(entries);
+        let takes = self.has(offset, len) && self.takes_write(offset, len);
+        takes.then(|| self.backing.post(offset, entries))?
     }
 
     #[inline]
