@@ -9,6 +9,8 @@ use std::ops::{Add, AddAssign, Sub, SubAssign};
 )]
 pub struct Nanos(pub u64);
 
+const NANOS_PER_SEC: u64 = 1_000_000_000;
+
 impl Nanos {
     /// The start of the clock, and no time at all.
     pub const ZERO: Self = Self(0);
@@ -25,7 +27,7 @@ impl Nanos {
 
     /// `secs` seconds.
     pub const fn from_secs(secs: u64) -> Self {
-        Self(secs * 1_000_000_000)
+        Self(secs * NANOS_PER_SEC)
     }
 
     /// The time that `bytes` take at `bytes_per_second`, rounded up to a nanosecond; zero when the
@@ -34,7 +36,11 @@ impl Nanos {
         if bytes_per_second == 0 {
             return Self::ZERO;
         }
-        let nanos = (bytes as u128 * 1_000_000_000).div_ceil(bytes_per_second as u128);
+        if let Some(scaled) = bytes.checked_mul(NANOS_PER_SEC) {
+            return Self(scaled.div_ceil(bytes_per_second));
+        }
+        let scaled = bytes as u128 * NANOS_PER_SEC as u128;
+        let nanos = scaled.div_ceil(bytes_per_second as u128);
         assert!(nanos <= u64::MAX as u128, "a transfer takes longer than the clock can count");
         #[expect(clippy::cast_possible_truncation, reason = "checked in the line above")]
         Self(nanos as u64)
@@ -110,6 +116,13 @@ mod tests {
         assert_eq!(Nanos::for_bytes(4096, 800_000_000), Nanos(5_120));
         assert_eq!(Nanos::for_bytes(1, 3_200_000_000), Nanos(1));
         assert_eq!(Nanos::for_bytes(4096, 0), Nanos::ZERO);
+        // Of this many and more the nanoseconds at 1 byte a second have more than 64 bits.
+        let long = u64::MAX / 1_000_000_000 + 1;
+        for (bytes, rate) in [(long - 1, 3_000), (long, 3_000), (u64::MAX, 1 << 31)] {
+            let nanos = u128::from(bytes) * 1_000_000_000;
+            let nanos = u64::try_from(nanos.div_ceil(rate.into())).unwrap();
+            assert_eq!(Nanos::for_bytes(bytes, rate), Nanos(nanos));
+        }
     }
 
     #[test]
