@@ -331,7 +331,9 @@ impl Schedule {
         if let Some(task) = finished {
             self.end(task.index);
         }
-        spawned.append(&mut self.spawned);
+        if !self.spawned.is_empty() {
+            spawned.append(&mut self.spawned);
+        }
     }
 
     pub(crate) fn end(&mut self, index: u32) {

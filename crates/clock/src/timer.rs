@@ -57,7 +57,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(crate) struct Timers {
     /// The first timer of each slot, as a place in `nodes`.
-    slots: Box<[u32]>,
+    slots: Box<[u32; SLOTS]>,
     nodes: Vec<Node>,
     free: u32,
     /// One bit for each slot that has timers, and one for each word of those bits that is not zero.
@@ -79,7 +79,7 @@ struct Node {
 impl Default for Timers {
     fn default() -> Self {
         Self {
-            slots: vec![NONE; SLOTS].into(),
+            slots: Box::new([NONE; SLOTS]),
             nodes: Vec::new(),
             free: NONE,
             filled: [0; SLOTS / 64],
@@ -132,11 +132,12 @@ impl Timers {
 
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Timer> {
-        if self.current.is_empty() {
-            self.advance()?;
-        }
+        let timer = match self.current.pop() {
+            Some(timer) => timer,
+            None => self.advance()?,
+        };
         self.len -= 1;
-        self.current.pop()
+        Some(timer)
     }
 
     /// Returns when the earliest timer fires, without a move to its slot: earlier ones may still
@@ -162,9 +163,9 @@ impl Timers {
         earliest
     }
 
-    /// Moves to the earliest slot that has timers.
+    /// Moves to the earliest slot that has timers, and takes the earliest of them.
     #[inline]
-    fn advance(&mut self) -> Option<()> {
+    fn advance(&mut self) -> Option<Timer> {
         let near = self.next_filled();
         let far = self.far.peek().map(Timer::slot);
         let slot = match (near, far) {
@@ -172,30 +173,45 @@ impl Timers {
             (slot, None) | (None, slot) => slot?,
         };
         self.slot = slot;
-        if near == Some(slot) {
-            self.take_slot(place(slot));
+        let first = (near == Some(slot)).then(|| self.take_slot(place(slot)));
+        if far == Some(slot) {
+            while self.far.peek().is_some_and(|timer| timer.slot() == slot) {
+                self.current.extend(self.far.pop());
+            }
         }
-        while self.far.peek().is_some_and(|timer| timer.slot() == slot) {
-            self.current.extend(self.far.pop());
+        if self.current.is_empty() {
+            return first;
         }
+        self.current.extend(first);
         self.current.sort_unstable();
-        Some(())
+        self.current.pop()
     }
 
+    /// Takes the first timer of a filled slot, and adds the others to the current ones.
     #[inline]
-    fn take_slot(&mut self, at: usize) {
-        let mut index = std::mem::replace(&mut self.slots[at], NONE);
-        while index != NONE {
-            let node = &mut self.nodes[index as usize];
+    fn take_slot(&mut self, at: usize) -> Timer {
+        let first = std::mem::replace(&mut self.slots[at], NONE);
+        let first = self.take_node(first);
+        let mut next = first.next;
+        while next != NONE {
+            let node = self.take_node(next);
             self.current.push(node.timer);
-            let next = std::mem::replace(&mut node.next, self.free);
-            self.free = index;
-            index = next;
+            next = node.next;
         }
         self.filled[at / 64] &= !(1 << (at % 64));
         if self.filled[at / 64] == 0 {
             self.filled_words &= !(1 << (at / 64));
         }
+        first.timer
+    }
+
+    #[inline]
+    fn take_node(&mut self, index: u32) -> Node {
+        let node = &mut self.nodes[index as usize];
+        let taken = *node;
+        node.next = self.free;
+        self.free = index;
+        taken
     }
 
     /// Returns the first filled slot after the current one, around the wheel.
