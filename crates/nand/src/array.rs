@@ -319,7 +319,9 @@ impl Nand {
                 self.strike_sense(ppa);
                 let seen = look();
                 let bytes = wanted(&seen);
-                steps.transfer(die, class, self.transfer_time(bytes)).await;
+                if let Some(transfer) = steps.transfer(die, class, self.transfer_time(bytes)) {
+                    transfer.await;
+                }
                 steps.end_unload(ppa.block, class);
                 (seen, bytes)
             }
@@ -369,7 +371,9 @@ impl Nand {
                 if step == Step::Program {
                     steps.announce_program(at.block, class).await;
                 }
-                steps.transfer(at.block.die, class, transfer).await;
+                if let Some(transfer) = steps.transfer(at.block.die, class, transfer) {
+                    transfer.await;
+                }
                 let torn = Torn::once_served(&self.cells, at, step);
                 let suspends = steps.array(at.block, class, step, array).await;
                 torn.whole();

@@ -2,7 +2,7 @@ use crate::cell_array::{CellArray, Working};
 use crate::geometry::{BlockId, DieId, Geometry};
 use crate::timing::{Planes, Registers, Timing};
 use base::Nanos;
-use clock::{Class, Group, Hold, Rank, Resource, Stage, Suspension};
+use clock::{Acquire, Class, Group, Rank, Resource, Serve, Stage, Suspension};
 
 /// The planes, arrays and channels as resources, awaited one step at a time.
 #[derive(Debug)]
@@ -13,6 +13,7 @@ pub(crate) struct Staged {
     registers: Vec<PageRegisters>,
     /// One for each die, or for each plane with [`Planes::Independent`].
     arrays: Vec<CellArray>,
+    /// By die: that of its channel.
     channels: Vec<Resource>,
     /// The additional time in the array for copying a page to or from the second register.
     cache_busy: Nanos,
@@ -82,13 +83,17 @@ impl Staged {
                 CellArray::Plain(group.resource(array, Rank::Array, 1))
             }
         };
+        let registers = (0..registers).map(page_registers).collect();
+        let arrays = (0..arrays).map(array).collect();
         let channel = |_| group.resource("a NAND channel", Rank::Channel, 1);
+        let channels: Vec<_> = (0..geometry.channels).map(channel).collect();
+        let channel_of = |die| channels[geometry.channel_of(DieId(die)) as usize];
         Self {
             geometry: *geometry,
             planes: timing.planes,
-            registers: (0..registers).map(page_registers).collect(),
-            arrays: (0..arrays).map(array).collect(),
-            channels: (0..geometry.channels).map(channel).collect(),
+            registers,
+            arrays,
+            channels: (0..dies).map(channel_of).collect(),
             cache_busy,
             registers_of_plane: units,
             program_suspension: timing.program_suspend.map(suspension),
@@ -98,14 +103,14 @@ impl Staged {
 
     /// Waits for a page register for `block`, which an operation holds from start to end.
     #[inline]
-    pub(crate) async fn register(&self, block: BlockId, class: Class) -> Hold {
+    pub(crate) fn register(&self, block: BlockId, class: Class) -> Acquire {
         let at = match self.planes {
             Planes::Alone => block.die.0,
             Planes::Together | Planes::Independent => self.unit(block),
         };
         let PageRegisters { of_all, of_reads } = self.registers[at as usize];
         let register = if class == Class::HostRead { of_reads } else { of_all };
-        register.acquire(class).await
+        register.acquire(class)
     }
 
     /// Announces a program of `block`, which holds its register, so that programs for other planes
@@ -162,13 +167,12 @@ impl Staged {
         }
     }
 
-    /// Moves data between a register of `die` and the controller for `time`.
+    /// Moves data between a register of `die` and the controller for `time`. `None` if it takes no
+    /// time.
     #[inline]
-    pub(crate) async fn transfer(&self, die: DieId, class: Class, time: Nanos) {
-        if time > Nanos::ZERO {
-            let channel = self.channels[die.0 as usize % self.channels.len()];
-            channel.serve(class, Stage::Channel, time).await;
-        }
+    pub(crate) fn transfer(&self, die: DieId, class: Class, time: Nanos) -> Option<Serve> {
+        let channel = self.channels[die.0 as usize];
+        (time > Nanos::ZERO).then(|| channel.serve(class, Stage::Channel, time))
     }
 
     #[inline]
