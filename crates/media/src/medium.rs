@@ -58,6 +58,9 @@ pub trait Media: Send + Sync {
     /// The reader learns from the spare bytes what it wants, as firmware does from a page register,
     /// so an index needs to hold no lengths. What is returned may hold more data than was wanted.
     ///
+    /// If a medium asks `select`, it asks last with the page that it returns. So a reader need not
+    /// check again what `select` has checked.
+    ///
     /// A disk has no such register. Where pages are frames `span` says how much is read, in one
     /// piece, and `select` is not asked.
     fn read<'a>(

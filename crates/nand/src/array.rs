@@ -339,7 +339,10 @@ impl Nand {
                 let transfer = self.transfer_time(bytes);
                 let sensed = || {
                     self.strike_sense(ppa);
-                    look()
+                    let seen = look();
+                    // It has seen the page before it was sensed, not the one that is returned.
+                    wanted(&seen);
+                    seen
                 };
                 (steps.sense(die, array, transfer, sensed).await, bytes)
             }

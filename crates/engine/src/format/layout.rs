@@ -171,6 +171,13 @@ impl Layout {
         Self { is_checked, ..self }
     }
 
+    /// How many of the `value_len` bytes of a value that begins at `start` of a page's data are on
+    /// that page.
+    #[inline]
+    pub(crate) fn part_len(self, start: u32, value_len: u32) -> u32 {
+        value_len.min(self.page_bytes.saturating_sub(start))
+    }
+
     /// The page of this number.
     #[inline]
     pub(crate) fn page_id(self, number: PageNumber) -> PageId {

@@ -1,6 +1,6 @@
 use crate::format::layout::{Layout, Prologue};
 use crate::format::record::Header;
-use base::Buf;
+use base::{Buf, Key};
 use media::Page;
 
 /// A page that was read back.
@@ -10,6 +10,15 @@ pub(crate) struct PageView<'a> {
     spare_bytes: usize,
     is_vouched: bool,
     pub(crate) prologue: Prologue,
+}
+
+/// What a page says of a record. Does not borrow from the page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record<'k> {
+    /// `None` if it is of another key.
+    pub(crate) header: Option<Header<'k>>,
+    /// Where among the page's data the value begins.
+    pub(crate) value_start: u32,
 }
 
 impl<'a> PageView<'a> {
@@ -40,6 +49,16 @@ impl<'a> PageView<'a> {
         if self.is_vouched { Header::decode_vouched(bytes) } else { Header::decode(bytes) }
     }
 
+    /// The record at `offset`, where one of `key` is looked for. `None` when its header is not
+    /// whole.
+    #[inline]
+    pub(crate) fn record_of<'k>(&self, key: &'k Key, offset: usize) -> Option<Record<'k>> {
+        let header = self.header(offset)?;
+        let value_start = self.value_start(&header);
+        let header = key.is(header.key).then(|| header.with_key(key.as_bytes()));
+        Some(Record { header, value_start })
+    }
+
     #[inline]
     fn stream(&self, offset: usize) -> Option<&'a [u8]> {
         match offset.checked_sub(self.spare_bytes) {
@@ -60,7 +79,7 @@ impl<'a> PageView<'a> {
     /// Bytes of the value of `header` that lie on this page.
     #[inline]
     pub(crate) fn part_len(&self, header: &Header<'_>, layout: Layout) -> u32 {
-        header.value_len.min(layout.page_bytes.saturating_sub(self.value_start(header)))
+        layout.part_len(self.value_start(header), header.value_len)
     }
 
     /// The part of the value of `header` on this page.

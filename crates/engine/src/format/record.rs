@@ -198,6 +198,14 @@ impl<'a> Header<'a> {
             | flag(self.batch.has_after, HAS_AFTER)
     }
 
+    /// Returns the header with other bytes of the same key, which may outlive its own.
+    #[inline]
+    pub(crate) const fn with_key<'k>(&self, key: &'k [u8]) -> Header<'k> {
+        let Self { sequence, kind, table, value_len, value_crc, value_offset, .. } = *self;
+        let (expires, batch) = (self.expires, self.batch);
+        Header { sequence, kind, table, value_len, value_crc, value_offset, expires, batch, key }
+    }
+
     /// Bytes that the header takes, padding included.
     pub(crate) const fn len(&self) -> usize {
         header_len(self.key.len(), self.expires)

@@ -3,7 +3,7 @@ use crate::clean::expiry::has_expired;
 use crate::error::Error;
 use crate::format::address::{Address, PageNumber};
 use crate::format::mend::repaired;
-use crate::format::page_view::{PageView, vouched_record};
+use crate::format::page_view::{PageView, Record, vouched_record};
 use crate::format::record::{Header, Kind};
 use crate::hashed_key::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
@@ -18,6 +18,7 @@ use crate::write::pending::durable;
 use base::{Buf, Key, ValueRef};
 use clock::{Class, UnixMillis};
 use media::{Page, PageId, Span};
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// A value, its date of expiry and its version.
@@ -375,32 +376,37 @@ impl Store {
         self.counters.count_retrieve_read();
         let layout = self.log.layout;
         let offset = layout.offset(address);
+        // `select` has checked the header of the page that is returned.
+        let seen = Cell::new(None);
         let select = |page: &Page| {
             let Some(view) = PageView::new(layout, page) else { return 0 };
-            let wanted = match view.header(offset) {
-                Some(header)
-                    if header.key == key.key.as_bytes() && !has_expired(header.expires) =>
-                {
-                    view.part_len(&header, layout)
-                }
-                _ => 0,
-            };
-            view.front_wanted(offset) + wanted
+            let record = view.record_of(key.key, offset);
+            seen.set(record);
+            let header = record.and_then(|record| record.header);
+            let wanted = header.filter(|header| !has_expired(header.expires));
+            view.front_wanted(offset) + wanted.map_or(0, |header| view.part_len(&header, layout))
         };
         let read = self.log.media.read(layout.span(address), &select, Class::HostRead).await;
         let page = self.noticed(read)?;
-        let view = PageView::new(layout, &page);
-        let record = view.and_then(|view| Some((view.header(offset)?, view)));
-        let Some((header, view)) = record else {
+        let look = || PageView::new(layout, &page)?.record_of(key.key, offset);
+        let Some(Record { header, value_start }) = seen.take().or_else(look) else {
             return Box::pin(self.damaged_content(address, key.key, &page)).await;
         };
+        let Some(header) = header else { return Ok(Look::OtherKey) };
         match state_of(key.key, &header)? {
             Look::OtherKey => Ok(Look::OtherKey),
             Look::Absent => self.unless_failed(address, 0).map(|()| Look::Absent),
             Look::Is(()) => {
-                let part = view.part(&header, layout).ok_or(Error::Unrecovered)?;
-                self.unless_failed(address, header.value_len - part.len())?;
-                let whole = self.whole(address.page(), part, &header).await?;
+                let part_len = layout.part_len(value_start, header.value_len);
+                let part = page.data_at(value_start, part_len);
+                let part = part.ok_or(Error::Unrecovered)?;
+                let rest = header.value_len - part.len();
+                self.unless_failed(address, rest)?;
+                let whole = if rest == 0 {
+                    self.checked(part, &header)?
+                } else {
+                    Box::pin(self.whole(address.page(), part, &header)).await?
+                };
                 self.note_value(key, address, &header, &whole.value);
                 Ok(Look::Is(whole))
             }
@@ -488,9 +494,15 @@ impl Store {
         first: Buf,
         header: &Header<'_>,
     ) -> Result<Retrieved, Error> {
-        let rest = header.value_len - first.len();
-        let value =
-            if rest == 0 { first } else { Box::pin(self.joined(page, first, rest)).await? };
+        let value = match header.value_len - first.len() {
+            0 => first,
+            rest => self.joined(page, first, rest).await?,
+        };
+        self.checked(value, header)
+    }
+
+    /// Returns a whole value with the facts of its header, if it is as it was stored.
+    fn checked(&self, value: Buf, header: &Header<'_>) -> Result<Retrieved, Error> {
         let value = ValueRef::Owned(value);
         if !self.is_whole(&value, header) {
             return Err(Error::Unrecovered);

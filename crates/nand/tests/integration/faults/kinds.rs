@@ -7,6 +7,7 @@ use crate::faults::rig::{
 use clock::{Class, now};
 use nand::{CopyError, EraseError, FaultKind, FaultRule, ProgramError, ReadError, When};
 use reactor::Reactor;
+use std::cell::Cell;
 
 #[test]
 fn an_uncorrectable_page_stays_so_until_its_block_is_erased() {
@@ -56,6 +57,26 @@ fn a_flipped_bit_is_silent_and_stays() {
         assert_eq!(bits(&after), bits(&later));
         assert_eq!(nand.faults().counts.flipped_bits, 1);
     });
+}
+
+#[test]
+fn select_is_asked_last_of_the_page_that_is_returned() {
+    for model in MODELS {
+        let cells = cells();
+        Reactor::new(None).run(async {
+            let nand = array(&cells, model, &[nth(FaultKind::FlippedBit, 1)]);
+            program(&nand, ppa(0, 0, 0), 1).await.unwrap();
+            let bits = |page: &media::Page| (page.spare().to_vec(), page.segments()[0].crc32c());
+            let seen = Cell::new(None);
+            let select = |page: &media::Page| {
+                seen.set(Some(bits(page)));
+                0
+            };
+            let page = nand.read(ppa(0, 0, 0), &select, Class::HostRead).await.unwrap();
+            assert_eq!(nand.faults().counts.flipped_bits, 1);
+            assert_eq!(seen.take(), Some(bits(&page)), "{model:?}");
+        });
+    }
 }
 
 #[test]
