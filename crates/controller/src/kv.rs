@@ -60,8 +60,8 @@ impl Controller {
         if let Some(delays) = &self.delays {
             delays.retrieve(&key).await;
         }
-        let value = store.get(space, &key).await.map_err(status_of)?;
-        let outcome = delivered(value, command.size());
+        let found = store.retrieve(space, &key).await.map_err(status_of)?;
+        let outcome = delivered(found.value, command.size());
         if let Some(delays) = &self.delays {
             delays.deliver_value(outcome.data.len()).await;
         }

@@ -147,14 +147,16 @@ impl Quick {
     /// Executes it where it may wait.
     pub(crate) async fn execute(&mut self, store: &Arc<Store>) -> Outcome {
         match &mut self.action {
-            Action::Retrieve(room) => match store.get(self.space, &self.key).await {
-                Ok(value) => kv::delivered(value, *room),
+            Action::Retrieve(room) => match store.retrieve(self.space, &self.key).await {
+                Ok(found) => kv::delivered(found.value, *room),
                 Err(error) => Outcome::of(status_of(error)),
             },
             Action::Store(value, announced) => {
                 let announced = announced.take().expect("a Store that waits is announced");
                 let always = Condition::Always.into();
-                done(store.put(self.space, &self.key, value, always, announced).await)
+                // Boxed: a Retrieve waits more often, and its task has no room for a Store.
+                let put = store.put(self.space, &self.key, value, always, announced);
+                done(Box::pin(put).await)
             }
         }
     }

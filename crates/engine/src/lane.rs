@@ -28,6 +28,7 @@ pub struct Lanes {
     /// Where the headers of each lane are.
     headers: Vec<Location<Set>>,
     headers_max: usize,
+    keep_values: bool,
 }
 
 /// A lane: what is known of some of the keys, of all key spaces.
@@ -71,7 +72,15 @@ impl Lanes {
         let lanes: Vec<_> = (0..LANES).map(|_| lane()).collect();
         let headers_max = lanes.iter().map(|lane| lane.headers.room()).sum();
         let headers = lanes.iter().map(|lane| lane.headers.location()).collect();
-        Self { locks: lanes.into_iter().map(Mutex::new).collect(), headers, headers_max }
+        let keep_values = lanes.iter().any(|lane| lane.values.is_some());
+        let locks = lanes.into_iter().map(Mutex::new).collect();
+        Self { locks, headers, headers_max, keep_values }
+    }
+
+    /// Returns whether lanes keep values: a reader need not lock one for a value otherwise.
+    #[inline]
+    pub(crate) const fn keep_values(&self) -> bool {
+        self.keep_values
     }
 
     /// Returns the counts of all caches of values.

@@ -25,8 +25,9 @@ pub(crate) struct Unlanded {
 /// The parts of a record in memory that are not durable yet.
 #[derive(Default)]
 pub(crate) struct OnItsWay {
-    /// The record, while its first page has not landed.
-    pub(crate) record: Option<Unlanded>,
+    /// The record, while its first page has not landed. Boxed, for a reader keeps a place for it
+    /// while it waits, and few records are on their way.
+    pub(crate) record: Option<Box<Unlanded>>,
     /// All pages of its batch, while one of them has not landed.
     pub(crate) batch: Option<Arc<[Arc<Pending>]>>,
 }
@@ -65,7 +66,8 @@ impl Log {
         let extent = self.page_id(address).extent;
         let pin = self.pin(state, extent);
         let writer = state.owner(extent);
-        let (record, batch) = (self.unlanded(writer, address), writer.unlanded.batch_of(address));
+        let record = self.unlanded(writer, address).map(Box::new);
+        let batch = writer.unlanded.batch_of(address);
         Visit { address, on_its_way: OnItsWay { record, batch }, _pin: pin }
     }
 
@@ -120,11 +122,17 @@ impl Log {
         Some(self.pin(&mut state, extent))
     }
 
+    /// Returns true if a page has failed to land since the store was opened.
+    #[inline]
+    pub(crate) fn has_given_up(&self) -> bool {
+        self.has_given_up.load(Ordering::Relaxed)
+    }
+
     /// Returns whether one of `pages` failed to land since the store was opened. Readers must not
     /// see its records, which are undone, even if the medium has them. For an extent that was reset
     /// it returns false.
     pub(crate) fn has_failed(&self, extent: ExtentId, pages: RangeInclusive<u32>) -> bool {
-        if !self.has_given_up.load(Ordering::Relaxed) {
+        if !self.has_given_up() {
             return false;
         }
         let state = self.whole();

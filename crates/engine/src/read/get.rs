@@ -10,7 +10,7 @@ use crate::key_space::{KeySpaceId, TableId};
 use crate::lane::Lane;
 use crate::lane::values::CachedValue;
 use crate::log::{LateWhole, OnItsWay, Unlanded, Visit, Whole};
-use crate::read::look_up::{Known, Look, first_known};
+use crate::read::look_up::{Known, Look, Visits, first_known};
 use crate::sabotage::Sabotage;
 use crate::store::Store;
 use crate::write::condition::Version;
@@ -49,6 +49,15 @@ type Content = Look<Retrieved>;
 /// When a key ceases to exist, and its version.
 type Facts = (Option<UnixMillis>, Version);
 
+/// What a reader knows of records that did not land, from one try to the next.
+#[derive(Default)]
+struct NotLanded {
+    /// The decisions of writers before the last try: see [`Log::watch_decisions`].
+    watched: Option<u64>,
+    /// No record of the key is left to undo.
+    is_undone: bool,
+}
+
 /// Returns what the header of a value says of its key.
 #[inline]
 const fn facts(header: &Header<'_>) -> Facts {
@@ -72,26 +81,42 @@ impl Store {
     ///
     /// [`Error::Unrecovered`] when the medium does not return the bytes that were stored.
     pub async fn get(self: &Arc<Self>, space: KeySpaceId, key: &Key) -> Result<Buf, Error> {
-        Ok(self.retrieve_in(self.table(space)?, key).await?.value)
+        Ok(self.retrieve(space, key).await?.value)
     }
 
     pub(crate) async fn get_in(self: &Arc<Self>, table: TableId, key: &Key) -> Result<Buf, Error> {
-        Ok(self.retrieve_in(table, key).await?.value)
+        Ok(self.retrieve_in(Ok(table), key).await?.value)
     }
 
     /// Returns the value of `key`, its date of expiry, and its version for a later conditional
     /// write.
-    pub async fn retrieve(
+    #[inline]
+    pub fn retrieve(
         self: &Arc<Self>,
         space: KeySpaceId,
         key: &Key,
-    ) -> Result<Retrieved, Error> {
-        self.retrieve_in(self.table(space)?, key).await
+    ) -> impl Future<Output = Result<Retrieved, Error>> {
+        self.retrieve_in(self.table(space), key)
     }
 
-    async fn retrieve_in(self: &Arc<Self>, table: TableId, key: &Key) -> Result<Retrieved, Error> {
-        let key = HashedKey::new(key);
-        let found = self.once_undone(table, key, async || self.try_get(table, key).await).await?;
+    // Inline, as all else that makes a future: it is then made in its place, not copied there.
+    #[inline]
+    async fn retrieve_in(
+        self: &Arc<Self>,
+        table: Result<TableId, Error>,
+        key: &Key,
+    ) -> Result<Retrieved, Error> {
+        let (table, key) = (table?, HashedKey::new(key));
+        let mut met = NotLanded::default();
+        let found = loop {
+            match self.try_get(table, key).await {
+                Ok(found) => break found,
+                Err(Error::KeyNotFound) => return Err(Error::KeyNotFound),
+                Err(error) => {
+                    Box::pin(self.await_undo(table, key, error, &mut met)).await?;
+                }
+            }
+        };
         if table != TableId::STORE {
             self.counters.count_retrieved_bytes(found.value.len());
         }
@@ -112,11 +137,22 @@ impl Store {
                 Retrieved { value, expires, version }
             }))
         };
-        let read = async |visit: &mut Visit<'_>| match self.content(visit, table, key).await {
-            Err(Error::Unrecovered) if Sabotage::LostIsAbsent.is_on() => Ok(Look::Absent),
-            content => content,
-        };
-        self.look_up(table, key, now, read).await?.ok_or(Error::KeyNotFound)
+        let mut visits = Visits::new();
+        if let Known::Is(found) = self.begin_look_up(table, key, now, &mut visits).await {
+            return found.ok_or(Error::KeyNotFound);
+        }
+        for visit in &mut visits {
+            match self.content(visit, table, key).await {
+                Ok(Look::Is(found)) => return Ok(found),
+                Ok(Look::Absent) => return Err(Error::KeyNotFound),
+                Ok(Look::OtherKey) => {}
+                Err(Error::Unrecovered) if Sabotage::LostIsAbsent.is_on() => {
+                    return Err(Error::KeyNotFound);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(Error::KeyNotFound)
     }
 
     /// Calls `take` once with the value of `key`. Returns [`Error::KeyNotFound`] if the key does
@@ -180,7 +216,15 @@ impl Store {
         key: &Key,
     ) -> Result<Option<KeyFacts>, Error> {
         let key = HashedKey::new(key);
-        self.once_undone(table, key, async || self.try_examine(table, key).await).await
+        let mut met = NotLanded::default();
+        loop {
+            match self.try_examine(table, key).await {
+                Ok(facts) => return Ok(facts),
+                Err(error) => {
+                    Box::pin(self.await_undo(table, key, error, &mut met)).await?;
+                }
+            }
+        }
     }
 
     async fn try_examine(
@@ -194,34 +238,33 @@ impl Store {
         Ok(found.version().map(|version| KeyFacts { value_len, expires, version }))
     }
 
-    /// Runs `attempt` on a key. If it meets a record that did not land, runs it again after the
-    /// record is undone.
-    async fn once_undone<T>(
-        self: &Arc<Self>,
+    /// Waits until the record that made a reader fail with `error` is undone, if it did not land:
+    /// the reader then tries again. Otherwise returns `error`. The reader keeps `met` from one try
+    /// to the next.
+    async fn await_undo(
+        &self,
         table: TableId,
         key: HashedKey<'_>,
-        attempt: impl AsyncFn() -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let (mut watched, mut is_undone) = (None, false);
-        loop {
-            match attempt().await {
-                // The writer may have undone the record before this task resumed: so the error is
-                // returned if there was no decision since before the attempt.
-                Err(error) if error.is_of_writing() => {
-                    let seen = self.log.watch_decisions();
-                    if self.log.pins.has_any_revocable() {
-                        self.log.decision_after(seen).await;
-                    } else if watched == Some(seen) {
-                        return Err(error);
-                    }
-                    watched = Some(seen);
-                }
-                Err(Error::Unrecovered) if !is_undone && self.undoes() => {
-                    is_undone = Box::pin(self.is_undone(table, key)).await;
-                }
-                found => return found,
+        error: Error,
+        met: &mut NotLanded,
+    ) -> Result<(), Error> {
+        if error.is_of_writing() {
+            // The writer may have undone the record before this task resumed: so the error is
+            // returned if there was no decision since before the try.
+            let seen = self.log.watch_decisions();
+            if self.log.pins.has_any_revocable() {
+                self.log.decision_after(seen).await;
+            } else if met.watched == Some(seen) {
+                return Err(error);
             }
+            met.watched = Some(seen);
+            return Ok(());
         }
+        if error != Error::Unrecovered || met.is_undone || !self.undoes() {
+            return Err(error);
+        }
+        met.is_undone = self.is_undone(table, key).await;
+        Ok(())
     }
 
     /// Waits, while the index has a record of the key that did not land, for its writer to undo it.
@@ -368,7 +411,7 @@ impl Store {
             durable(&pages).await?;
         }
         if let Some(unlanded) = record {
-            return Box::pin(self.unlanded_content(address, key.key, unlanded)).await;
+            return Box::pin(self.unlanded_content(address, key.key, *unlanded)).await;
         }
         if let Some(cached) = self.cached(table, key, address) {
             return Ok(known_content(cached));
@@ -415,13 +458,18 @@ impl Store {
 
     /// Notes a value that was read.
     fn note_value(&self, key: HashedKey<'_>, at: Address, header: &Header<'_>, value: &Buf) {
-        if let Some(values) = &mut self.lanes.lock(key.hash).of(key.hash).values {
+        if self.lanes.keep_values()
+            && let Some(values) = &mut self.lanes.lock(key.hash).of(key.hash).values
+        {
             values.note_read(key, at, header, value);
         }
     }
 
     /// Returns the value of a record from the cache of values.
     fn cached(&self, table: TableId, key: HashedKey<'_>, at: Address) -> Option<CachedValue> {
+        if !self.lanes.keep_values() {
+            return None;
+        }
         let mut lanes = self.lanes.lock(key.hash);
         let values = lanes.of(key.hash).values.as_mut()?;
         let cached = values.get(table, key, at);
@@ -434,11 +482,12 @@ impl Store {
     /// Returns an error for a record of which a page did not land, also one of the pages after the
     /// first, with `rest` bytes of its value.
     fn unless_failed(&self, address: Address, rest: u32) -> Result<(), Error> {
+        if self.config.ack != Ack::Program || !self.log.has_given_up() {
+            return Ok(());
+        }
         let PageId { extent, page } = self.log.page_id(address);
         let last = page + rest.div_ceil(self.log.layout.bare_room());
-        let has_failed =
-            self.config.ack == Ack::Program && self.log.has_failed(extent, page..=last);
-        if has_failed { Err(Error::Unrecovered) } else { Ok(()) }
+        if self.log.has_failed(extent, page..=last) { Err(Error::Unrecovered) } else { Ok(()) }
     }
 
     /// As [`Self::content`], for a record whose header is damaged on its page. The value is read

@@ -339,7 +339,8 @@ impl Store {
             let extent = self.log.page_id(address).extent;
             (header.key.clone(), Found { address, extent, header: fields, pages, batch })
         };
-        if let Some(Unlanded { pages, header, .. }) = record {
+        if let Some(record) = record {
+            let Unlanded { pages, header, .. } = *record;
             return Ok(found(&header, Some(pages)));
         }
         let layout = self.log.layout;
