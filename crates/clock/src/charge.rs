@@ -1,7 +1,7 @@
 use crate::class::Class;
 use crate::queue::Group;
 use crate::rank::Rank;
-use crate::resource::Resource;
+use crate::resource::{Resource, Serve};
 use crate::stage::Stage;
 use base::Nanos;
 
@@ -47,17 +47,16 @@ impl Cores {
     }
 
     /// Spends the time of `units` of `code` on a core, waiting for one first. Both go to
-    /// [`Stage::Core`].
+    /// [`Stage::Core`]. `None` if the code costs nothing.
     #[inline]
-    pub async fn charge(&self, code: Code, units: u64) {
+    pub fn charge(&self, code: Code, units: u64) -> Option<Serve> {
         let unit = match code {
             Code::Parse => self.costs.parse,
             Code::Probe => self.costs.probe,
             Code::Complete => self.costs.complete,
         };
-        if unit > Nanos::ZERO {
-            let cost = Nanos(unit.0 * units);
-            self.resource.serve(Class::HostRead, Stage::Core, cost).waiting_in(Stage::Core).await;
-        }
+        let cost = Nanos(unit.0 * units);
+        let charge = || self.resource.serve(Class::HostRead, Stage::Core, cost);
+        (unit > Nanos::ZERO).then(|| charge().waiting_in(Stage::Core))
     }
 }

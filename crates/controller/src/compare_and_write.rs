@@ -33,8 +33,8 @@ impl Controller {
                 (Err(status), _) => [Err(status), Err(status)],
             },
         };
-        if let Some(delays) = &self.delays {
-            delays.complete(2).await;
+        if let Some(complete) = self.delays.as_ref().and_then(|delays| delays.complete(2)) {
+            complete.await;
         }
         outcomes.map(Outcome::from)
     }

@@ -158,8 +158,8 @@ impl Controller {
             Some(Namespace::Block(blocks)) => self.execute_block(blocks, submission).await,
             Some(Namespace::Zoned(zones)) => self.execute_zoned(zones, submission).await,
         };
-        if let Some(delays) = &self.delays {
-            delays.complete(1).await;
+        if let Some(complete) = self.delays.as_ref().and_then(|delays| delays.complete(1)) {
+            complete.await;
         }
         outcome.into()
     }

@@ -51,11 +51,13 @@ impl Delays {
     /// Takes `commands` from their queue, once the gate is open.
     pub(crate) async fn begin(&self, commands: u64) {
         self.gate.pass().await;
-        self.cores.charge(Code::Parse, commands).await;
+        if let Some(parse) = self.cores.charge(Code::Parse, commands) {
+            parse.await;
+        }
     }
 
-    /// Posts the completions of `commands`.
-    pub(crate) fn complete(&self, commands: u64) -> impl Future<Output = ()> {
+    /// Posts the completions of `commands`. `None` if that takes no time.
+    pub(crate) fn complete(&self, commands: u64) -> Option<Serve> {
         self.cores.charge(Code::Complete, commands)
     }
 
@@ -70,13 +72,13 @@ impl Delays {
     }
 
     /// Handles a command called `work` that reads.
-    pub(crate) fn read(&self, work: &'static str) -> impl Future<Output = ()> {
-        self.firmware.handle(work, self.firmware.costs.t_read, None)
+    pub(crate) fn read(&self, work: &'static str) -> Serve {
+        self.firmware.handle(work, self.firmware.costs.t_read)
     }
 
     /// Handles a command called `work` that writes.
-    pub(crate) fn write(&self, work: &'static str) -> impl Future<Output = ()> {
-        self.firmware.handle(work, self.firmware.costs.t_write, None)
+    pub(crate) fn write(&self, work: &'static str) -> Serve {
+        self.firmware.handle(work, self.firmware.costs.t_write)
     }
 
     /// Fetches the value of a Store, and handles it up to the look-up of `key`.
@@ -87,8 +89,8 @@ impl Delays {
         self.look_up("store", self.firmware.costs.store(bytes), key).await;
     }
 
-    /// Handles the rest of a Store that has overwritten a value.
-    pub(crate) fn update(&self) -> impl Future<Output = ()> {
+    /// Handles the rest of a Store that has overwritten a value. `None` if that takes no time.
+    pub(crate) fn update(&self) -> Option<Serve> {
         self.firmware.handle_more("store", self.firmware.costs.t_update)
     }
 
@@ -101,7 +103,9 @@ impl Delays {
     pub(crate) async fn deliver_value(&self, bytes: u32) {
         if bytes > 0 {
             let cost = self.firmware.costs.deliver(bytes);
-            self.firmware.handle_more("retrieve", cost).await;
+            if let Some(more) = self.firmware.handle_more("retrieve", cost) {
+                more.await;
+            }
             self.link.deliver(bytes).await;
         }
     }
@@ -118,13 +122,21 @@ impl Delays {
 
     /// Handles a List up to the look-up of its first key, if it names one.
     pub(crate) async fn list(&self, start: Option<&Key>) {
-        let long_key_link = start.filter(|key| key.is_long()).map(|_| &self.link);
-        self.firmware.handle("list", self.firmware.costs.t_read, long_key_link).await;
-        self.cores.charge(Code::Probe, 1).await;
+        self.look_up_any("list", self.firmware.costs.t_read, start.is_some_and(Key::is_long)).await;
     }
 
-    async fn look_up(&self, work: &'static str, cost: Nanos, key: &Key) {
-        self.firmware.handle(work, cost, key.is_long().then_some(&self.link)).await;
-        self.cores.charge(Code::Probe, 1).await;
+    fn look_up(&self, work: &'static str, cost: Nanos, key: &Key) -> impl Future<Output = ()> {
+        self.look_up_any(work, cost, key.is_long())
+    }
+
+    async fn look_up_any(&self, work: &'static str, cost: Nanos, has_long_key: bool) {
+        if has_long_key {
+            self.firmware.handle_long_key(work, cost, &self.link).await;
+        } else {
+            self.firmware.handle(work, cost).await;
+        }
+        if let Some(probe) = self.cores.charge(Code::Probe, 1) {
+            probe.await;
+        }
     }
 }

@@ -1,6 +1,9 @@
 use crate::link::Link;
 use base::Nanos;
-use clock::{Class, Group, Rank, Resource, Stage};
+use clock::{Class, Group, Rank, Resource, Serve, Stage};
+
+/// One FIFO queue for all requests.
+const CLASS: Class = Class::HostRead;
 
 /// Handler times of the firmware's work on the index (MoKE, II.B).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,30 +53,25 @@ impl Firmware {
         Self { costs, handlers: group.resource("a request handler", Rank::Handler, handlers) }
     }
 
-    /// Holds a handler for `cost`, for a command called `work`. A key that does not fit the command
-    /// is fetched first over `long_key_link`, and the handler waits for it.
-    pub(crate) async fn handle(
-        &self,
-        work: &'static str,
-        cost: Nanos,
-        long_key_link: Option<&Link>,
-    ) {
-        // One FIFO queue for all requests.
-        let class = Class::HostRead;
-        let Some(link) = long_key_link else {
-            let handler = self.handlers.serve(class, Stage::Index, cost).named(work);
-            return handler.waiting_in(Stage::Handler).await;
-        };
-        let handler = self.handlers.acquire(class).named(work).waiting_in(Stage::Handler).await;
+    /// Holds a handler for `cost`, for a command called `work`.
+    #[inline]
+    pub(crate) fn handle(&self, work: &'static str, cost: Nanos) -> Serve {
+        self.handlers.serve(CLASS, Stage::Index, cost).named(work).waiting_in(Stage::Handler)
+    }
+
+    /// As [`Self::handle`], for a command whose key does not fit it. The key is fetched first over
+    /// `link`, and the handler waits for it.
+    pub(crate) async fn handle_long_key(&self, work: &'static str, cost: Nanos, link: &Link) {
+        let handler = self.handlers.acquire(CLASS).named(work).waiting_in(Stage::Handler).await;
         link.fetch_key().await;
         clock::sleep(cost, Stage::Index).await;
         drop(handler);
     }
 
-    /// Holds a handler once more for the rest of a command called `work`, if that costs anything.
-    pub(crate) async fn handle_more(&self, work: &'static str, cost: Nanos) {
-        if cost > Nanos::ZERO {
-            self.handle(work, cost, None).await;
-        }
+    /// Holds a handler once more for the rest of a command called `work`. `None` if that costs
+    /// nothing.
+    #[inline]
+    pub(crate) fn handle_more(&self, work: &'static str, cost: Nanos) -> Option<Serve> {
+        (cost > Nanos::ZERO).then(|| self.handle(work, cost))
     }
 }

@@ -44,8 +44,9 @@ impl Controller {
         let stored = stored.map_err(status_of)?;
         if let Some(delays) = &self.delays
             && stored == Stored::Overwrote
+            && let Some(update) = delays.update()
         {
-            delays.update().await;
+            update.await;
         }
         Ok(Outcome::done())
     }
