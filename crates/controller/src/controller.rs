@@ -1,16 +1,16 @@
 use crate::attachments::Attachments;
 use crate::completion::Outcome;
 use crate::emulation::{Delays, Emulation};
-use crate::fused;
 use crate::inventory::Inventory;
 use crate::logical_blocks::LogicalBlocks as _;
 use crate::namespace::{Namespace, NamespaceInUse};
 use crate::sanitizing::Sanitizing;
 use crate::span_locks::SpanLocks;
 use crate::submission::Submission;
+use crate::{fused, kv};
 use base::Key;
 use engine::Store;
-use spec::{QualifiedName, Status};
+use spec::{Opcode, QualifiedName, Status};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -154,7 +154,15 @@ impl Controller {
             Some(namespace) if submission.command.is_fused() => {
                 Err(fused::refusal_alone(namespace, &submission.command))
             }
-            Some(Namespace::Kv(store)) => self.execute_kv(store, submission).await,
+            Some(Namespace::Kv(store)) => match submission.command.opcode() {
+                Opcode::STORE => self.store_value(store, &submission).await,
+                Opcode::RETRIEVE => self.retrieve(store, &submission).await,
+                Opcode::DELETE => self.delete(store, &submission).await,
+                Opcode::EXIST => self.exist(store, &submission).await,
+                Opcode::LIST => Box::pin(self.list(store, &submission)).await,
+                Opcode::FLUSH => Box::pin(kv::flush(store)).await,
+                _ => Err(Status::INVALID_OPCODE),
+            },
             Some(Namespace::Block(blocks)) => self.execute_block(blocks, submission).await,
             Some(Namespace::Zoned(zones)) => self.execute_zoned(zones, submission).await,
         };

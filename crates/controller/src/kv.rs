@@ -8,28 +8,20 @@ use crate::submission::Submission;
 use base::limits::VALUE_BYTES_MAX;
 use base::{Buf, BufMut, Key};
 use engine::{Condition, Error, Store, Stored};
-use spec::{Command, ListWriter, Opcode, RetrieveOptions, Status, StoreOptions};
+use spec::{Command, ListWriter, RetrieveOptions, Status, StoreOptions};
 use std::sync::Arc;
 
 impl Controller {
-    pub(crate) async fn execute_kv(&self, store: &Arc<Store>, submission: Submission) -> Executed {
-        match submission.command.opcode() {
-            Opcode::STORE => self.store_value(store, submission).await,
-            Opcode::RETRIEVE => self.retrieve(store, submission).await,
-            Opcode::DELETE => self.delete(store, submission).await,
-            Opcode::EXIST => self.exist(store, submission).await,
-            Opcode::LIST => Box::pin(self.list(store, submission)).await,
-            Opcode::FLUSH => Box::pin(flush(store)).await,
-            _ => Err(Status::INVALID_OPCODE),
-        }
-    }
-
     /// Executes Store. It is durable at its completion, as the profile's `ack` defines.
-    async fn store_value(&self, store: &Arc<Store>, submission: Submission) -> Executed {
+    pub(crate) async fn store_value(
+        &self,
+        store: &Arc<Store>,
+        submission: &Submission,
+    ) -> Executed {
         let Submission { command, long_key, data } = submission;
-        let space = key_space(&command)?;
-        let key = key(&command, long_key, Status::INVALID_KEY_SIZE)?;
-        let condition = condition(&command)?;
+        let space = key_space(command)?;
+        let key = key(command, long_key.as_ref(), Status::INVALID_KEY_SIZE)?;
+        let condition = condition(command)?;
         if command.size() > VALUE_BYTES_MAX {
             return Err(Status::INVALID_VALUE_SIZE);
         }
@@ -40,7 +32,7 @@ impl Controller {
         if let Some(delays) = &self.delays {
             delays.store(data.len(), &key).await;
         }
-        let stored = store.put(space, &key, &data, condition.into(), announced).await;
+        let stored = store.put(space, &key, data, condition.into(), announced).await;
         let stored = stored.map_err(status_of)?;
         if let Some(delays) = &self.delays
             && stored == Stored::Overwrote
@@ -52,10 +44,10 @@ impl Controller {
     }
 
     /// Executes Retrieve: returns the value, cut to the host's buffer, and its whole length.
-    async fn retrieve(&self, store: &Arc<Store>, submission: Submission) -> Executed {
+    pub(crate) async fn retrieve(&self, store: &Arc<Store>, submission: &Submission) -> Executed {
         let Submission { command, long_key, .. } = submission;
-        let space = key_space(&command)?;
-        let key = key(&command, long_key, Status::INVALID_FIELD)?;
+        let space = key_space(command)?;
+        let key = key(command, long_key.as_ref(), Status::INVALID_FIELD)?;
         // Values are never compressed, so a raw retrieve is an ordinary one.
         RetrieveOptions::from_bits(command.options()).ok_or(Status::INVALID_FIELD)?;
         if let Some(delays) = &self.delays {
@@ -69,11 +61,11 @@ impl Controller {
         Ok(outcome)
     }
 
-    async fn delete(&self, store: &Arc<Store>, submission: Submission) -> Executed {
+    pub(crate) async fn delete(&self, store: &Arc<Store>, submission: &Submission) -> Executed {
         let Submission { command, long_key, .. } = submission;
-        let space = key_space(&command)?;
-        let key = key(&command, long_key, Status::INVALID_FIELD)?;
-        no_options(&command)?;
+        let space = key_space(command)?;
+        let key = key(command, long_key.as_ref(), Status::INVALID_FIELD)?;
+        no_options(command)?;
         let announced = store.announce();
         if let Some(delays) = &self.delays {
             delays.delete(&key).await;
@@ -84,11 +76,11 @@ impl Controller {
         }
     }
 
-    async fn exist(&self, store: &Arc<Store>, submission: Submission) -> Executed {
+    pub(crate) async fn exist(&self, store: &Arc<Store>, submission: &Submission) -> Executed {
         let Submission { command, long_key, .. } = submission;
-        let space = key_space(&command)?;
-        let key = key(&command, long_key, Status::INVALID_FIELD)?;
-        no_options(&command)?;
+        let space = key_space(command)?;
+        let key = key(command, long_key.as_ref(), Status::INVALID_FIELD)?;
+        no_options(command)?;
         if let Some(delays) = &self.delays {
             delays.exist(&key).await;
         }
@@ -101,13 +93,13 @@ impl Controller {
 
     /// Executes List: returns as many keys as fit the host's buffer, from the command's key or from
     /// the first one. Fabrics hosts get keys of up to 16 bytes only.
-    async fn list(&self, store: &Arc<Store>, submission: Submission) -> Executed {
+    pub(crate) async fn list(&self, store: &Arc<Store>, submission: &Submission) -> Executed {
         let Submission { command, long_key, .. } = submission;
-        let space = key_space(&command)?;
-        no_options(&command)?;
+        let space = key_space(command)?;
+        no_options(command)?;
         let start = match command.key_length() {
             0 => None,
-            _ => Some(key(&command, long_key, Status::INVALID_FIELD)?),
+            _ => Some(key(command, long_key.as_ref(), Status::INVALID_FIELD)?),
         };
         let room = command.size().min(VALUE_BYTES_MAX);
         let mut buffer = BufMut::unpooled(room as usize);
@@ -136,7 +128,7 @@ pub(crate) fn delivered(value: Buf, room: u32) -> Outcome {
 }
 
 /// Executes Flush (NVM Express Base 2.0, section 7.1): makes all acknowledged data durable.
-async fn flush(store: &Store) -> Executed {
+pub(crate) async fn flush(store: &Store) -> Executed {
     store.flush().await.map(|()| Outcome::done()).map_err(status_of)
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn key_space(command: &Command) -> Result<KeySpaceId, Status> {
 #[inline]
 pub(crate) fn key(
     command: &Command,
-    long_key: Option<Key>,
+    long_key: Option<&Key>,
     too_long: Status,
 ) -> Result<Key, Status> {
     let len = usize::from(command.key_length());
@@ -37,7 +37,7 @@ pub(crate) fn key(
         }
         _ => {
             const _: () = assert!(KEY_BYTES_MAX == u8::MAX as usize, "no length is too long");
-            long_key.filter(|key| key.as_bytes().len() == len).ok_or(too_long)
+            long_key.filter(|key| key.as_bytes().len() == len).cloned().ok_or(too_long)
         }
     }
 }
