@@ -1,4 +1,5 @@
 use crate::region::Region;
+use base::Divisor;
 use base::limits::BLOCK_BYTES;
 use nand::{BlockId, DieId, Geometry, Ppa};
 
@@ -9,7 +10,11 @@ use nand::{BlockId, DieId, Geometry, Ppa};
 /// by block, and slots, each the place of a logical block, page by page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
-    dies: u32,
+    /// Each read splits numbers by these four.
+    by_dies: Divisor,
+    by_blocks: Divisor,
+    by_pages: Divisor,
+    by_slots: Divisor,
     planes: u32,
     channels: u32,
     first_block: u32,
@@ -32,7 +37,10 @@ impl Layout {
             "a page of flash holds whole logical blocks of {BLOCK_BYTES} bytes"
         );
         let layout = Self {
-            dies: geometry.dies(),
+            by_dies: Divisor::new(geometry.dies().into()),
+            by_blocks: Divisor::new(region.count.into()),
+            by_pages: Divisor::new(geometry.pages_per_block.into()),
+            by_slots: Divisor::new((geometry.page_bytes / BLOCK_BYTES).into()),
             planes: geometry.planes_per_die,
             channels: geometry.channels,
             first_block: region.first,
@@ -63,16 +71,16 @@ impl Layout {
 
     #[inline]
     pub(crate) const fn unit_of(&self, block: u32) -> u32 {
-        block / self.blocks
+        split(block, self.by_blocks).0
     }
 
     pub(crate) const fn channel_of(&self, unit: u32) -> u32 {
-        unit % self.dies % self.channels
+        split(unit, self.by_dies).1 % self.channels
     }
 
     #[inline]
     pub(crate) const fn block_of_page(&self, page: u32) -> u32 {
-        page / self.pages
+        self.split_page(page).0
     }
 
     #[inline]
@@ -82,7 +90,19 @@ impl Layout {
 
     #[inline]
     pub(crate) const fn page_of_slot(&self, slot: u32) -> u32 {
-        slot / self.slots
+        self.split_slot(slot).0
+    }
+
+    /// Returns the page of a slot, and its number in that page.
+    #[inline]
+    pub(crate) const fn split_slot(&self, slot: u32) -> (u32, u32) {
+        split(slot, self.by_slots)
+    }
+
+    /// Returns the block of a page, and its number in that block.
+    #[inline]
+    pub(crate) const fn split_page(&self, page: u32) -> (u32, u32) {
+        split(page, self.by_pages)
     }
 
     /// Returns how many pages `slots` logical blocks fill, the last one perhaps in part.
@@ -94,16 +114,25 @@ impl Layout {
     /// Returns the address on the array.
     #[inline]
     pub(crate) const fn block_id(&self, block: u32) -> BlockId {
-        let (unit, number) = (block / self.blocks, block % self.blocks);
-        let (die, plane) = (unit % self.dies, unit / self.dies);
+        let (unit, number) = split(block, self.by_blocks);
+        let (plane, die) = split(unit, self.by_dies);
         BlockId { die: DieId(die), block: (self.first_block + number) * self.planes + plane }
     }
 
     /// Returns the address on the array.
     #[inline]
     pub(crate) const fn ppa(&self, page: u32) -> Ppa {
-        Ppa { block: self.block_id(page / self.pages), page: page % self.pages }
+        let (block, page) = self.split_page(page);
+        Ppa { block: self.block_id(block), page }
     }
+}
+
+/// Returns the quotient and the rest.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "neither is greater than the number")]
+const fn split(number: u32, by: Divisor) -> (u32, u32) {
+    let (quotient, rest) = by.split(number as u64);
+    (quotient as u32, rest as u32)
 }
 
 #[cfg(test)]

@@ -57,9 +57,9 @@ impl PageFtl {
                 Place::Nowhere => self.zeros(count),
                 Place::Memory(slot) => self.in_memory(&state, slot, count).ok()?,
                 Place::Flash(slot) => {
-                    let (slots, within) = (self.layout.slots, slot % self.layout.slots);
-                    let ppa = self.layout.ppa(self.layout.page_of_slot(slot));
-                    let content = |page: &Page| verified(page, within, count, slots);
+                    let (page, within) = self.layout.split_slot(slot);
+                    let content = |page: &Page| verified(page, within, count, self.layout.slots);
+                    let ppa = self.layout.ppa(page);
                     self.nand.read_at_once(ppa, count * BLOCK_BYTES, content)?.ok()?
                 }
             };
@@ -197,7 +197,8 @@ impl PageFtl {
     fn prefetch_reads(&self, state: &State, blocks: &[u32]) {
         let slots = blocks.iter().map(|block| state.map.get(*block));
         let reads = slots.filter(|slot| *slot != NONE).map(|slot| {
-            (self.layout.ppa(self.layout.page_of_slot(slot)), slot % self.layout.slots)
+            let (page, within) = self.layout.split_slot(slot);
+            (self.layout.ppa(page), within)
         });
         let reads: SmallVec<[(Ppa, u32); 32]> = reads.collect();
         self.nand.cells().prefetch_all(&reads);
@@ -212,7 +213,7 @@ impl PageFtl {
             let count = u32::try_from(unwritten.count()).expect("no more than was asked for");
             return Run { count, place: Place::Nowhere };
         }
-        let most = count.min(self.layout.slots - slot % self.layout.slots);
+        let most = count.min(self.layout.slots - self.layout.split_slot(slot).1);
         let neighbour = |more: &u32| state.map.get(first + more) == slot + more;
         let more = (1..most).take_while(neighbour).count();
         let count = 1 + u32::try_from(more).expect("no more than was asked for");
@@ -224,8 +225,8 @@ impl PageFtl {
     #[inline]
     fn has_landed(&self, state: &State, slot: u32) -> bool {
         let page = self.layout.page_of_slot(slot);
-        let block = self.layout.block_of_page(page);
-        let has_been = page % self.layout.pages < state.blocks[block as usize].landed;
+        let (block, within) = self.layout.split_page(page);
+        let has_been = within < state.blocks[block as usize].landed;
         has_been && (state.stranded.is_empty() || !state.stranded.contains_key(&page))
     }
 
