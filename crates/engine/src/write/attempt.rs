@@ -29,7 +29,7 @@ use media::Stream;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// That of a record without one.
+/// The value of a record that has none.
 static NO_VALUE: Buf = Buf::phantom(0, 0);
 
 /// A write that has not reached the log.
