@@ -54,6 +54,11 @@ const FIO: &str = "fio --name=verified --direct=1 --ioengine=libaio --iodepth=16
                    --size=24m --offset_increment=64m --bsrange=4k-128k --verify=crc32c \
                    --verify_fatal=1 --randrepeat=1 --group_reporting";
 
+/// Each round has other content, so that it does not find what an earlier one wrote.
+fn writes_in_rounds(device: &str, rate: u32) -> String {
+    format!("{FIO} --filename={device} --rw=randwrite --rate_iops={rate} --randseed=$round")
+}
+
 fn fio_finds_what_it_wrote_on_several_queues(guest: &mut Guest, target: &mut Target) {
     let device = connect(guest, target);
     assert_eq!(guest.succeed("cat /sys/class/nvme/nvme*/queue_count"), "3\n");
@@ -66,13 +71,9 @@ fn fio_finds_what_it_wrote_on_several_queues(guest: &mut Guest, target: &mut Tar
 fn a_reset_in_the_middle_of_io_loses_nothing(guest: &mut Guest, target: &mut Target) {
     let device = connect(guest, target);
     guest.succeed("dmesg -c");
-    let said = guest.succeed(&format!(
-        "{FIO} --filename={device} --rw=randwrite --rate_iops=600 > /tmp/fio 2>&1 &
-         load=$!
-         for i in 1 2 3; do sleep 1 && nvme reset /dev/nvme[0-9] || exit; done
-         kill -0 $load || {{ echo 'the load was over before the last reset'; exit 1; }}
-         wait $load; status=$?; cat /tmp/fio; exit $status"
-    ));
+    guest.start_load(&writes_in_rounds(&device, 600));
+    guest.succeed("for i in 1 2 3; do sleep 1 && nvme reset /dev/nvme[0-9] || exit; done");
+    let said = guest.end_load();
     assert!(said.contains("err= 0"), "{said}");
     let log = guest.succeed("dmesg");
     assert!(!log.contains("I/O error"), "{log}");
@@ -109,32 +110,30 @@ fn blocks_are_discarded_zeroed_compared_and_copied(guest: &mut Guest, target: &m
 /// while blocks are written and read back.
 fn namespaces_come_and_go_under_load(guest: &mut Guest, target: &mut Target) {
     let device = connect(guest, target);
-    let script = format!(
-        "{FIO} --filename={device} --rw=randwrite --rate_iops=100 > /tmp/fio 2>&1 &
-         load=$!
-         host=$(ls /dev/nvme[0-9])
-         id=$(nvme id-ctrl $host | grep cntlid | cut -d: -f2 | tr -d ' ')
-         count() {{ ls /dev/ng* | wc -l; }}
-         until_there_are() {{
-             for i in $(seq 100); do [ $(count) = $1 ] && return; sleep 0.1; done
-             echo there are $(count) and not $1; exit 1
-         }}
-         for round in 1 2 3 4 5 6; do
-             nvme create-ns $host --nsze=1000 --ncap=1000 --flbas=0 --csi=1 | grep -q nsid:4 || exit
-             nvme attach-ns $host --namespace-id=4 --controllers=$id || exit
-             until_there_are 4
-             nvme delete-ns $host --namespace-id=4 || exit
-             until_there_are 3
-         done
-         nvme delete-ns $host --namespace-id=3 || exit
-         until_there_are 2
-         nvme create-ns $host --nsze=131072 --ncap=131072 --flbas=0 --csi=2 | grep -q nsid:3 || exit
-         nvme attach-ns $host --namespace-id=3 --controllers=$id || exit
-         until_there_are 3
-         kill -0 $load || {{ echo 'the load was over too soon'; exit 1; }}
-         wait $load; status=$?; cat /tmp/fio; exit $status"
-    );
-    let said = guest.succeed(&script);
+    guest.start_load(&writes_in_rounds(&device, 100));
+    let host = guest.succeed("ls /dev/nvme[0-9]").trim().to_owned();
+    let find = format!("nvme id-ctrl {host} | grep cntlid | cut -d: -f2 | tr -d ' '");
+    let controller = guest.succeed(&find).trim().to_owned();
+    let make = |nsid: u32, blocks: u32, csi: u8| {
+        format!(
+            "nvme create-ns {host} --nsze={blocks} --ncap={blocks} --flbas=0 --csi={csi} |
+                 grep -q nsid:{nsid} &&
+             nvme attach-ns {host} --namespace-id={nsid} --controllers={controller}"
+        )
+    };
+    let delete = |nsid: u32| format!("nvme delete-ns {host} --namespace-id={nsid}");
+    let there_are = |count: u32| format!("[ $(ls /dev/ng* | wc -l) = {count} ]");
+    for _ in 0..6 {
+        guest.succeed(&make(4, 1_000, 1));
+        guest.wait_for(&there_are(4));
+        guest.succeed(&delete(4));
+        guest.wait_for(&there_are(3));
+    }
+    guest.succeed(&delete(3));
+    guest.wait_for(&there_are(2));
+    guest.succeed(&make(3, 131_072, 2));
+    guest.wait_for(&there_are(3));
+    let said = guest.end_load();
     assert!(said.contains("err= 0"), "{said}");
     let formatted = format!("nvme format {device} --ses=1 --force && cmp -n 65536 {device}");
     guest.succeed(&format!("{formatted} /dev/zero"));

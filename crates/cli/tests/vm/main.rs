@@ -28,6 +28,8 @@ mod kv;
 #[cfg(test)]
 mod liveness;
 #[cfg(test)]
+mod load;
+#[cfg(test)]
 mod own;
 #[cfg(test)]
 mod packages;

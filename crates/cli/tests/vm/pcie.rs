@@ -28,10 +28,11 @@ fn acknowledged_values_outlive_a_pause_of_the_guest_and_a_killed_server(
     let keys: Vec<String> = (0..30).map(|number| format!("key {number}")).collect();
     let store = |key: &String| kv::storing(key, "/tmp/in", 20_001, 0) + " && echo stored\n";
     let stores: String = keys.iter().map(store).collect();
-    guest.succeed(&format!("({stores}) > /tmp/said 2>&1 & echo $! > /tmp/load"));
+    guest.start_load(&stores);
     guest.pause(Duration::from_secs(2));
-    guest.succeed("kill -0 $(cat /tmp/load) || { echo 'it was over before the pause'; exit 1; }");
-    guest.wait_for(&format!("[ $(grep -cx stored /tmp/said) = {} ]", keys.len()));
+    let said = guest.end_load();
+    let stored = said.lines().filter(|&line| line == "stored").count();
+    assert!(stored >= keys.len() && stored.is_multiple_of(keys.len()), "{said}");
     replace_server(guest, target, Target::kill);
     for key in &keys {
         assert_eq!(kv::retrieve(guest, key, "/tmp/out", 20_001), Ok(20_001));
@@ -124,9 +125,10 @@ fn identifiers(guest: &mut Guest) -> [String; 2] {
         .map(|script| guest.succeed(script))
 }
 
-/// Runs fio on the block namespace of a drive in the background.
+/// A round of a load on the block namespace of a drive, each with other content.
 const FIO: &str = "fio --name=verified --direct=1 --ioengine=libaio --iodepth=16 --rw=randwrite \
-                   --bs=4k --size=24m --offset=64m --verify=crc32c --verify_fatal=1";
+                   --bs=4k --size=8m --offset=64m --verify=crc32c --verify_fatal=1 \
+                   --rate_iops=400 --randseed=$round";
 
 /// Two virtual machines of one server, each with a device of its own. Each keeps the same key and
 /// the same blocks, with other content.
@@ -148,30 +150,24 @@ fn killed_guest_does_not_disturb_another_one_of_the_server() {
         let device = guest.block_device(2);
         keep_a_value(guest);
         guest.succeed(&format!("dd if=/tmp/in of={device} bs=4096 count=4 oflag=direct"));
-        // In a file, and not in this shell, which reads the script from it.
-        guest.succeed(&format!(
-            "{FIO} --filename={device} --rate_iops=400 > /tmp/fio 2>&1 & echo $! > /tmp/load"
-        ));
+        guest.start_load(&format!("{FIO} --filename={device}"));
         devices.push(device);
     }
-    let is_busy = "kill -0 $(cat /tmp/load)";
     for (guest, device) in [&mut first, &mut second].into_iter().zip(&devices) {
         let own = guest.succeed("md5sum < /tmp/in");
         find_the_value(guest, &own);
         guest.succeed(&format!(
             "dd if={device} of=/tmp/blocks bs=4096 count=4 iflag=direct && \
-             cmp -n 16384 /tmp/in /tmp/blocks && {is_busy}"
+             cmp -n 16384 /tmp/in /tmp/blocks"
         ));
     }
     let shown = target.shown();
     assert!(shown.contains("/a.sock ") && shown.contains("/b.sock "), "{shown}");
-    second.succeed(is_busy);
+    second.expect_load();
     drop(second);
-    first.succeed(&format!("{is_busy} || {{ cat /tmp/fio; exit 1; }}"));
     let sum = first.succeed("md5sum < /tmp/in");
     find_the_value(&mut first, &sum);
-    first.wait_for("! kill -0 $(cat /tmp/load)");
-    let said = first.succeed("cat /tmp/fio");
+    let said = first.end_load();
     assert!(said.contains("err= 0"), "{said}");
     let log = first.succeed("dmesg");
     assert!(!log.contains("I/O error") && !log.contains("timeout"), "{log}");
