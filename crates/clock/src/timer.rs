@@ -46,47 +46,37 @@ impl PartialOrd for Timer {
 const SLOT_BITS: u32 = 6;
 
 /// Slots of the wheel: 262 us, longer than a sense and all transfers. Programs and erases wait in a
-/// heap; they are few.
+/// heap, and so do timers whose slot is taken; they are few.
 const SLOTS: usize = 4096;
-
-const NONE: u32 = u32::MAX;
 
 /// All timers, earliest first: a wheel for the near future and a heap for the rest.
 ///
 /// A heap alone took a tenth of the time of a simulated retrieve (`experiments/speed.rs`).
 #[derive(Debug)]
 pub(crate) struct Timers {
-    /// The first timer of each slot, as a place in `nodes`.
-    slots: Box<[u32; SLOTS]>,
-    nodes: Vec<Node>,
-    free: u32,
-    /// One bit for each slot that has timers, and one for each word of those bits that is not zero.
+    /// At most one timer in each slot.
+    slots: Box<[Timer; SLOTS]>,
+    /// One bit for each slot that has a timer, and one for each word of those bits that is not 0.
     filled: [u64; SLOTS / 64],
     filled_words: u64,
     /// The slot of the earliest timers, which are sorted here, the earliest last.
     slot: u64,
     current: Vec<Timer>,
-    far: BinaryHeap<Timer>,
+    /// Timers beyond the wheel, and those that found their slot taken.
+    others: BinaryHeap<Timer>,
     len: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Node {
-    timer: Timer,
-    next: u32,
 }
 
 impl Default for Timers {
     fn default() -> Self {
+        let none = Timer { at: Nanos::ZERO, tie: 0, task: 0, resource: Timer::NO_RESOURCE };
         Self {
-            slots: Box::new([NONE; SLOTS]),
-            nodes: Vec::new(),
-            free: NONE,
+            slots: vec![none; SLOTS].try_into().expect("it has a timer for each slot"),
             filled: [0; SLOTS / 64],
             filled_words: 0,
             slot: 0,
             current: Vec::new(),
-            far: BinaryHeap::new(),
+            others: BinaryHeap::new(),
             len: 0,
         }
     }
@@ -105,29 +95,17 @@ impl Timers {
         if slot == self.slot {
             let at = self.current.partition_point(|other| *other < timer);
             self.current.insert(at, timer);
-        } else if slot - self.slot < SLOTS as u64 {
-            self.push_near(slot, timer);
-        } else {
-            self.far.push(timer);
+            return;
         }
-    }
-
-    #[inline]
-    fn push_near(&mut self, slot: u64, timer: Timer) {
         let at = place(slot);
-        let node = Node { timer, next: self.slots[at] };
-        let index = if self.free == NONE {
-            self.nodes.push(node);
-            u32::try_from(self.nodes.len() - 1).expect("a task has one timer")
+        let (word, bit) = (&mut self.filled[at / 64], 1 << (at % 64));
+        if slot - self.slot < SLOTS as u64 && *word & bit == 0 {
+            *word |= bit;
+            self.filled_words |= 1 << (at / 64);
+            self.slots[at] = timer;
         } else {
-            let index = self.free;
-            self.free = self.nodes[index as usize].next;
-            self.nodes[index as usize] = node;
-            index
-        };
-        self.slots[at] = index;
-        self.filled[at / 64] |= 1 << (at % 64);
-        self.filled_words |= 1 << (at / 64);
+            self.others.push(timer);
+        }
     }
 
     #[inline]
@@ -147,71 +125,47 @@ impl Timers {
         if let Some(timer) = self.current.last() {
             return Some(timer.at);
         }
-        let near = self.next_filled().map(|slot| self.earliest_in(place(slot)));
-        let far = self.far.peek().map(|timer| timer.at);
-        near.into_iter().chain(far).min()
-    }
-
-    fn earliest_in(&self, at: usize) -> Nanos {
-        let mut index = self.slots[at];
-        let mut earliest = Nanos(u64::MAX);
-        while index != NONE {
-            let node = &self.nodes[index as usize];
-            earliest = earliest.min(node.timer.at);
-            index = node.next;
-        }
-        earliest
+        let near = self.next_filled().map(|slot| self.slots[place(slot)].at);
+        let other = self.others.peek().map(|timer| timer.at);
+        near.into_iter().chain(other).min()
     }
 
     /// Moves to the earliest slot that has timers, and takes the earliest of them.
     #[inline]
     fn advance(&mut self) -> Option<Timer> {
         let near = self.next_filled();
-        let far = self.far.peek().map(Timer::slot);
-        let slot = match (near, far) {
-            (Some(near), Some(far)) => near.min(far),
-            (slot, None) | (None, slot) => slot?,
-        };
-        self.slot = slot;
-        let first = (near == Some(slot)).then(|| self.take_slot(place(slot)));
-        if far == Some(slot) {
-            while self.far.peek().is_some_and(|timer| timer.slot() == slot) {
-                self.current.extend(self.far.pop());
-            }
+        let other = self.others.peek().map(Timer::slot);
+        if let Some(slot) = near
+            && other.is_none_or(|other| slot < other)
+        {
+            self.slot = slot;
+            return Some(self.take_near(place(slot)));
         }
-        if self.current.is_empty() {
-            return first;
+        self.slot = other?;
+        self.sort_in(near == other)
+    }
+
+    /// Takes the earliest timer of the present slot, in which there are others and `near` one.
+    fn sort_in(&mut self, near: bool) -> Option<Timer> {
+        if near {
+            let timer = self.take_near(place(self.slot));
+            self.current.push(timer);
         }
-        self.current.extend(first);
+        while self.others.peek().is_some_and(|timer| timer.slot() == self.slot) {
+            self.current.extend(self.others.pop());
+        }
         self.current.sort_unstable();
         self.current.pop()
     }
 
-    /// Takes the first timer of a filled slot, and adds the others to the current ones.
+    /// Takes the timer of a filled slot.
     #[inline]
-    fn take_slot(&mut self, at: usize) -> Timer {
-        let first = std::mem::replace(&mut self.slots[at], NONE);
-        let first = self.take_node(first);
-        let mut next = first.next;
-        while next != NONE {
-            let node = self.take_node(next);
-            self.current.push(node.timer);
-            next = node.next;
-        }
+    fn take_near(&mut self, at: usize) -> Timer {
         self.filled[at / 64] &= !(1 << (at % 64));
         if self.filled[at / 64] == 0 {
             self.filled_words &= !(1 << (at / 64));
         }
-        first.timer
-    }
-
-    #[inline]
-    fn take_node(&mut self, index: u32) -> Node {
-        let node = &mut self.nodes[index as usize];
-        let taken = *node;
-        node.next = self.free;
-        self.free = index;
-        taken
+        self.slots[at]
     }
 
     /// Returns the first filled slot after the current one, around the wheel.
