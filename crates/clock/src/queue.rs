@@ -117,10 +117,17 @@ impl Queue {
         self.begin_work(class, now);
     }
 
+    /// Ends work of `class`, whose unit is then free. Returns true if a task waits for the unit: it
+    /// stays held, for that task.
     #[inline]
-    pub(crate) fn give_back(&mut self, class: Class, now: Nanos) {
-        self.vacate(now);
+    pub(crate) fn give_back(&mut self, class: Class, now: Nanos) -> bool {
         self.end_work(class, now);
+        if self.waiting == 0 {
+            self.vacate(now);
+            return false;
+        }
+        assert!(self.free == 0, "{} is waited for while a unit is free", self.name);
+        true
     }
 
     #[inline]

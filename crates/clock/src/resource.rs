@@ -109,11 +109,8 @@ impl Schedule {
     /// Takes the next waiter out of its list: one of the most urgent class, or the longest waiter
     /// after too many bypasses.
     #[inline]
-    fn dequeue(&mut self, queue: u32) -> Option<u32> {
+    fn dequeue(&mut self, queue: u32) -> u32 {
         let waiting = self.queues[queue as usize].waiting;
-        if waiting == 0 {
-            return None;
-        }
         let class = if waiting.is_power_of_two() {
             waiting.trailing_zeros() as usize
         } else {
@@ -127,7 +124,7 @@ impl Schedule {
             queue.lists[class].tail = Queue::NO_TASK;
             queue.waiting &= !(1 << class);
         }
-        Some(index)
+        index
     }
 
     fn most_urgent(&mut self, queue: u32, waiting: u8) -> usize {
@@ -176,18 +173,15 @@ impl Schedule {
         let now = self.now;
         let current = self.current;
         let queue = &mut self.queues[queue_index as usize];
-        let (rank, gc_mark) = (queue.rank, queue.gc_time(now));
-        let free = queue.free > 0;
-        if free {
-            queue.take(class, now);
-        }
-        let task = self.task(current);
-        task.start_wait(wait, rank);
+        let task = &mut self.tasks[current as usize];
+        task.start_wait(wait, queue.rank);
         task.class = class;
         task.wait_stage = wait_stage;
         task.since = now;
-        task.gc_mark = gc_mark;
+        task.gc_mark = queue.gc_time(now);
+        let free = queue.free > 0;
         if free {
+            queue.take(class, now);
             self.trace_taken(queue_index, current);
         } else {
             self.enqueue(queue_index, class);
@@ -199,11 +193,11 @@ impl Schedule {
     #[inline]
     pub(crate) fn release(&mut self, queue: u32, task: u32, class: Class) {
         let now = self.now;
-        self.queues[queue as usize].give_back(class, now);
         if let Some(tracer) = &mut self.tracer {
             tracer.gave_back(queue, task, now);
         }
-        if let Some(waiter) = self.dequeue(queue) {
+        if self.queues[queue as usize].give_back(class, now) {
+            let waiter = self.dequeue(queue);
             self.grant(queue, waiter);
         }
     }
@@ -217,6 +211,7 @@ impl Schedule {
         }
     }
 
+    /// Hands a unit that was held until now to `waiter`.
     #[inline]
     fn grant(&mut self, queue_index: u32, waiter: u32) {
         self.trace_taken(queue_index, waiter);
@@ -224,7 +219,7 @@ impl Schedule {
         let queue = &mut self.queues[queue_index as usize];
         let gc_time = queue.gc_time(now);
         let task = &mut self.tasks[waiter as usize];
-        queue.take(task.class, now);
+        queue.begin_work(task.class, now);
         task.end_queueing(now, gc_time);
         match task.wait {
             Wait::Serve(_) => {
