@@ -11,6 +11,7 @@ use base::{Nanos, Rng};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fmt::Write;
+use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::rc::Rc;
 
@@ -75,7 +76,9 @@ pub struct Schedule {
 }
 
 thread_local! {
-    static INSTALLED: RefCell<Option<Box<Schedule>>> = const { RefCell::new(None) };
+    // Without a destructor, it is used without a look at whether the thread ends.
+    static INSTALLED: RefCell<Option<ManuallyDrop<Box<Schedule>>>> =
+        const { RefCell::new(None) };
 }
 
 #[inline]
@@ -103,13 +106,13 @@ pub fn is_installed() -> bool {
 
 /// Installs `schedule` for the device code on this thread.
 pub fn install(schedule: Box<Schedule>) {
-    let before = INSTALLED.replace(Some(schedule));
+    let before = INSTALLED.replace(Some(ManuallyDrop::new(schedule)));
     assert!(before.is_none(), "a thread runs one schedule at a time");
 }
 
 /// Removes and returns the installed schedule.
 pub fn uninstall() -> Box<Schedule> {
-    INSTALLED.take().expect("a schedule was installed before")
+    ManuallyDrop::into_inner(INSTALLED.take().expect("a schedule was installed before"))
 }
 
 /// Does `work` without the installed schedule: it may install others.
@@ -420,13 +423,16 @@ impl Schedule {
     fn fire(&mut self, timer: &Timer) -> bool {
         assert!(timer.at >= self.now, "time runs forward");
         self.now = timer.at;
-        if timer.resource < Timer::STATION {
-            let class = self.task(timer.task).class;
-            self.release(timer.resource, timer.task, class);
-        } else if timer.resource < Timer::ARRIVAL && !self.fire_station(timer) {
+        let is_of_station = (Timer::STATION..Timer::ARRIVAL).contains(&timer.resource);
+        if is_of_station && !self.fire_station(timer) {
             return false;
         }
-        self.task(timer.task).fired = true;
+        let task = self.task(timer.task);
+        task.fired = true;
+        if timer.resource < Timer::STATION {
+            let class = task.class;
+            self.release(timer.resource, timer.task, class);
+        }
         true
     }
 
