@@ -73,11 +73,16 @@ pub fn spawn(future: impl Future<Output = ()> + 'static) -> TaskId {
     })
 }
 
-/// Starts `future` as a task at `at`, or at this instant if that has passed. For input from
-/// outside.
+/// Starts what `make` returns as a task at `at`, or at this instant if that has passed. For input
+/// from outside.
 #[inline]
-pub fn spawn_at(at: Nanos, future: impl Future<Output = ()> + 'static) -> TaskId {
-    let future: LocalFuture<'static, ()> = Box::pin(future);
+pub fn spawn_at<F>(at: Nanos, make: impl FnOnce() -> F) -> TaskId
+where
+    F: Future<Output = ()> + 'static,
+{
+    // Made in its place: a move there would copy all the room that it needs later.
+    let place = Box::<F>::new_uninit();
+    let future: Pin<Box<F>> = Box::into_pin(Box::write(place, make()));
     with(|schedule| {
         let task = schedule.add_task_at(at);
         schedule.spawned.push((task, future));

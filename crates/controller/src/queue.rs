@@ -137,7 +137,7 @@ impl Shared {
             namespace.expect(&submission.command);
         }
         let shared = self.clone();
-        clock::spawn_at(clock::host_now(), async move {
+        clock::spawn_at(clock::host_now(), async move || {
             clock::name_task("command");
             clock::label(id);
             let submitted = clock::now();
@@ -154,7 +154,7 @@ impl Shared {
     ) {
         let shared = self.clone();
         let namespace = shared.controller.namespace(first.command.nsid());
-        clock::spawn_at(clock::host_now(), async move {
+        clock::spawn_at(clock::host_now(), async move || {
             clock::name_task("command");
             clock::label(first_id);
             let submitted = clock::now();
@@ -190,7 +190,7 @@ impl Shared {
         let mut held = self.held.borrow_mut();
         if held.is_empty() {
             let shared = self.clone();
-            clock::spawn_at(clock::host_now(), async move {
+            clock::spawn_at(clock::host_now(), async move || {
                 clock::name_task("command");
                 shared.execute_all_held().await;
             });
@@ -228,7 +228,7 @@ impl Shared {
     /// Executes a command in a task of its own.
     fn execute(self: &Rc<Self>, Held { asked, at, namespace, mut quick }: Held) {
         let shared = self.clone();
-        clock::spawn_at(at, async move {
+        clock::spawn_at(at, async move || {
             clock::name_task("command");
             clock::label(asked.0);
             let submitted = clock::now();

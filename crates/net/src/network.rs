@@ -67,7 +67,7 @@ impl Network {
         let life = conditions.draw_life(&mut state.rng);
         if let Some(life) = life {
             let wire = Rc::downgrade(&wire);
-            clock::spawn_at(clock::now() + life, async move {
+            clock::spawn_at(clock::now() + life, async move || {
                 if let Some(wire) = wire.upgrade() {
                     wire.cut();
                 }

@@ -30,7 +30,7 @@ impl Wire {
     /// Wakes the reader of the direction from `writer` at `at`.
     pub(crate) fn notify_reader_at(self: &Rc<Self>, writer: usize, at: Nanos) {
         let wire = self.clone();
-        clock::spawn_at(at, async move { wire.notifies[writer].reader.notify() });
+        clock::spawn_at(at, async move || wire.notifies[writer].reader.notify());
     }
 
     /// End `end` shuts the connection down.
@@ -44,7 +44,7 @@ impl Wire {
         self.notifies[end].writer.notify();
         self.notifies[peer].reader.notify();
         let wire = self.clone();
-        clock::spawn_at(at, async move {
+        clock::spawn_at(at, async move || {
             wire.notifies[end].reader.notify();
             wire.notifies[peer].writer.notify();
         });

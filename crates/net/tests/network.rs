@@ -177,7 +177,7 @@ fn a_cut_breaks_both_ends_at_its_instant_and_loses_what_was_on_the_way() {
         near.try_write(&[IoSlice::new(b"lost")]).unwrap();
         let network = network.clone();
         let cutter = network.clone();
-        clock::spawn_at(us(4), async move { cutter.cut(number) });
+        clock::spawn_at(us(4), async move || cutter.cut(number));
         far.readable().await;
         assert_eq!(clock::now(), us(4));
         assert_eq!(far.try_read(&mut [IoSliceMut::new(&mut [0; 9])]), Err(Broken));

@@ -282,7 +282,7 @@ impl<S: Stream> Connection<S> {
         self.is_ending.set(true);
         self.work.notify();
         let guard = self.clone();
-        clock::spawn_at(clock::now() + door.settings().timeout, async move {
+        clock::spawn_at(clock::now() + door.settings().timeout, async move || {
             if !guard.is_over.get() {
                 guard.stream.shut_down();
             }

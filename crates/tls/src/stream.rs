@@ -75,7 +75,7 @@ impl<S: Stream> TlsStream<S> {
     /// Makes the connection, if the peer does its part within `limit`.
     pub async fn handshake(&self, limit: Nanos) -> Result<(), NoHandshake> {
         let guard = Rc::downgrade(&self.0);
-        clock::spawn_at(clock::host_now() + limit, async move {
+        clock::spawn_at(clock::host_now() + limit, async move || {
             if let Some(shared) = guard.upgrade() {
                 shared.time_out();
             }
@@ -279,7 +279,7 @@ impl<S: Stream> Stream for TlsStream<S> {
         shared.session.borrow_mut().send_close_notify();
         if shared.flush() == Ok(false) {
             let guard = Rc::downgrade(shared);
-            clock::spawn_at(clock::host_now() + LINGER, async move {
+            clock::spawn_at(clock::host_now() + LINGER, async move || {
                 if let Some(shared) = guard.upgrade() {
                     shared.stream.shut_down();
                 }

@@ -240,7 +240,7 @@ fn connections_that_are_cut_complete_everything() {
             let mut rng = Rng::new(seed);
             let [cut, at] = [rng.below(3), rng.below(3_000_000)];
             let network = world.network.clone();
-            clock::spawn_at(clock::now() + Nanos(at), async move {
+            clock::spawn_at(clock::now() + Nanos(at), async move || {
                 network.cut(cut);
             });
             for number in 0..100_u64 {

@@ -57,7 +57,7 @@ async fn attempt(address: SocketAddr, limit: Nanos) -> io::Result<Option<TcpStre
     }
     let attempt = Rc::new(Attempt { fd, is_late: Cell::new(false) });
     let late = Rc::downgrade(&attempt);
-    clock::spawn_at(clock::host_now() + limit, async move {
+    clock::spawn_at(clock::host_now() + limit, async move || {
         if let Some(attempt) = late.upgrade() {
             attempt.is_late.set(true);
             // Lets the attempt go on, which is over if it is not ready by now.

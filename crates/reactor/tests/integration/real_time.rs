@@ -100,11 +100,11 @@ fn what_arrives_is_stamped_by_the_wall_and_waits_for_what_was_due_before() {
             let order = order.clone();
             async move { order.borrow_mut().push((name, clock::now())) }
         };
-        clock::spawn_at(MS, log("device"));
+        clock::spawn_at(MS, || log("device"));
         hold_up(Duration::from_millis(3));
         let arrival = clock::host_now();
         assert!(arrival >= Nanos(3 * MS.0) && clock::now() == Nanos::ZERO);
-        clock::spawn_at(arrival, log("host"));
+        clock::spawn_at(arrival, || log("host"));
         clock::sleep(Nanos(2 * arrival.0), Stage::Batch).await;
         assert_eq!(*order.borrow(), [("device", MS), ("host", arrival)]);
     });
@@ -118,8 +118,8 @@ fn who_catches_up_comes_behind_what_was_due_and_stands_at_the_wall() {
             let order = order.clone();
             async move { order.borrow_mut().push(name) }
         };
-        clock::spawn_at(MS, log("due"));
-        clock::spawn_at(Nanos(1_000 * MS.0), log("not due"));
+        clock::spawn_at(MS, || log("due"));
+        clock::spawn_at(Nanos(1_000 * MS.0), || log("not due"));
         hold_up(Duration::from_millis(3));
         clock::spawn(log("ready"));
         let before = clock::host_now();

@@ -160,7 +160,7 @@ impl Gate {
         }
         self.timer.set(Some(at));
         let gate = self.clone();
-        clock::spawn_at(clock::now() + (at - now), async move {
+        clock::spawn_at(clock::now() + (at - now), async move || {
             if gate.timer.get() == Some(at) {
                 gate.timer.set(None);
             }
