@@ -18,6 +18,7 @@ impl Completions {
     }
 
     /// Queues `completion` and wakes the first waiting task.
+    #[inline]
     pub fn post(&self, completion: Completion) {
         self.posted.borrow_mut().push_back(completion);
         if let Some(waiter) = self.waiters.borrow_mut().pop_front() {
@@ -26,6 +27,7 @@ impl Completions {
     }
 
     /// Returns the next completion, if one has been posted.
+    #[inline]
     pub fn try_next(&self) -> Option<Completion> {
         self.posted.borrow_mut().pop_front()
     }
