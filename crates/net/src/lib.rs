@@ -23,6 +23,7 @@
 mod conditions;
 mod end;
 mod host_port;
+mod move_request;
 mod network;
 mod pipe;
 mod stream;
@@ -31,5 +32,6 @@ mod wire;
 pub use conditions::Conditions;
 pub use end::End;
 pub use host_port::HostPort;
+pub use move_request::MoveRequest;
 pub use network::{Listener, Network, Refused};
 pub use stream::{Broken, Stream};

@@ -20,7 +20,7 @@
 //! | its limit of bytes in flight | `target/admission`, `target/budget` |
 //! | a response | `target/connection`, `framing/outbox`, `target/writer` |
 //! | an end | `target/reader`, `target/deadline` |
-//! | a move | `target/move_request`, `target/reader`, `target/leaving`, `target/parked` |
+//! | a move | `target/reader`, `target/leaving`, `target/parked` |
 //!
 //! # Guarantees
 //! - No input of a host panics. A protocol violation ends its own connection only, with a

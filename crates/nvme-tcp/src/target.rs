@@ -9,7 +9,6 @@ mod ended;
 mod fused;
 mod leaving;
 mod limits;
-mod move_request;
 mod parked;
 mod reader;
 mod transfers;
@@ -19,12 +18,11 @@ pub use budget::Budget;
 pub use config::Config;
 pub use ended::Ended;
 pub use limits::{COMMANDS_MAX, H2C_DATA_MAX, LARGE, TIMEOUT, UNANSWERED_MAX};
-pub use move_request::MoveRequest;
 pub use parked::{Left, ParkedConnection};
 
 use connection::Connection;
 use controller::Port;
-use net::Stream;
+use net::{MoveRequest, Stream};
 use reader::Reader;
 use std::rc::Rc;
 

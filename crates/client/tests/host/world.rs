@@ -9,9 +9,9 @@ use controller::{
 };
 use engine::{Ack, HashIndex, IndexConfig, KeySpaceId, Store};
 use media::{Blocks, BlocksShape, Memory, MemoryBlocks, Shape, Victims};
-use net::{Conditions, End, Network};
+use net::{Conditions, End, MoveRequest, Network};
 use nvme_tcp::framing::Counters;
-use nvme_tcp::target::{self, Left, MoveRequest};
+use nvme_tcp::target::{self, Left};
 use reactor::Reactor;
 use spec::{AddressFamily, Text};
 use std::cell::Cell;

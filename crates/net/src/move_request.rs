@@ -1,7 +1,7 @@
 use std::cell::Cell;
 
 /// Asks a connection to leave its reactor, so that another one serves it. The connection notices
-/// when its host sends something. It shares the request with its owner.
+/// when its peer sends something. It shares the request with its owner.
 #[derive(Debug, Default)]
 pub struct MoveRequest(Cell<State>);
 
@@ -11,7 +11,7 @@ enum State {
     Idle,
     /// The connection has not noticed it.
     Asked,
-    /// The connection requests no more data of its host, and waits until nothing is in flight.
+    /// The connection begins nothing new, and waits until nothing is in flight.
     Leaving,
 }
 
@@ -36,16 +36,19 @@ impl MoveRequest {
         self.0.get() != State::Idle
     }
 
+    /// Returns whether the connection has begun to leave.
     #[inline]
-    pub(super) fn is_leaving(&self) -> bool {
+    pub fn is_leaving(&self) -> bool {
         self.0.get() == State::Leaving
     }
 
-    pub(super) fn begin(&self) {
+    /// Notes that the connection has begun to leave.
+    pub fn begin(&self) {
         self.0.set(State::Leaving);
     }
 
-    pub(super) fn clear(&self) {
+    /// Ends the request: the connection stays, or has left.
+    pub fn clear(&self) {
         self.0.set(State::Idle);
     }
 }
