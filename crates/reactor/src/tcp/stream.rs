@@ -16,6 +16,8 @@ pub struct TcpStream {
     is_shut: Cell<bool>,
     /// How often in a row it was waited for and had nothing to read.
     misses: Cell<u32>,
+    calls: Cell<u64>,
+    bytes: Cell<u64>,
 }
 
 /// Parts that the kernel takes in one call.
@@ -29,7 +31,17 @@ impl TcpStream {
     pub fn new(fd: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&fd, true)?;
         rustix::net::sockopt::set_tcp_nodelay(&fd, true)?;
-        Ok(Self { fd, is_shut: Cell::new(false), misses: Cell::new(0) })
+        Ok(Self::of(fd, false))
+    }
+
+    fn of(fd: OwnedFd, is_shut: bool) -> Self {
+        Self {
+            fd,
+            is_shut: Cell::new(is_shut),
+            misses: Cell::default(),
+            calls: Cell::default(),
+            bytes: Cell::default(),
+        }
     }
 
     /// Returns another handle on the connection, for another reactor, and turns this one into that
@@ -37,8 +49,19 @@ impl TcpStream {
     /// waits for this one. Fails if the process has no free descriptor, and changes nothing then.
     pub fn hand_over(&self) -> io::Result<Self> {
         let fd = self.fd.try_clone()?;
-        let is_shut = Cell::new(self.is_shut.replace(true));
-        Ok(Self { fd, is_shut, misses: Cell::new(0) })
+        Ok(Self::of(fd, self.is_shut.replace(true)))
+    }
+
+    /// Returns the number of reads and writes, those that moved nothing included, and the bytes
+    /// that they moved. A handle on the connection for another reactor counts anew.
+    pub fn traffic(&self) -> (u64, u64) {
+        (self.calls.get(), self.bytes.get())
+    }
+
+    #[inline]
+    fn count(&self, moved: Option<usize>) {
+        self.calls.set(self.calls.get() + 1);
+        self.bytes.set(self.bytes.get() + moved.unwrap_or(0) as u64);
     }
 
     /// The address of the other end. Fails when the connection is gone.
@@ -70,6 +93,7 @@ impl Stream for TcpStream {
             }
         };
         let read = unless_blocked(read)?;
+        self.count(read);
         if read.is_some() {
             self.misses.set(0);
             driver::count_read();
@@ -90,7 +114,9 @@ impl Stream for TcpStream {
                 rustix::net::sendmsg(&self.fd, parts, &mut SendAncillaryBuffer::default(), flags)
             }
         };
-        unless_blocked(written)
+        let written = unless_blocked(written)?;
+        self.count(written);
+        Ok(written)
     }
 
     async fn readable(&self) {

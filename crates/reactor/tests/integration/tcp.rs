@@ -174,6 +174,8 @@ fn connection_that_is_handed_over_outlives_its_first_handle() {
         let mut got = [0; 4];
         read_exactly(&next, &mut got).await.unwrap();
         assert_eq!(&got, b"over");
+        let ((writes, sent), (reads, received)) = (near.traffic(), next.traffic());
+        assert!((sent, received) == (4, 4) && writes > 0 && reads > 0, "{writes} {reads}");
         drop(next);
         assert!(read_exactly(&near, &mut got).await.is_err(), "it has ended");
     });
