@@ -91,8 +91,10 @@ impl ConnectionMover {
         (self.rest, self.rest_windows, self.moved_at) = (0, REST_WINDOWS, f64::MAX);
     }
 
-    /// Takes the measurement of a window of length `window`: for how long each core was busy, and
-    /// what each connection of this core did. Returns the move that is due.
+    /// Takes the measurement of a window of length `window`: for how long each core was busy.
+    /// Returns the move that is due. `connections` returns what each connection of this core did
+    /// since its last call. It is called only if the core is the busiest one, busier than the
+    /// settings `overload` and `spread` allow: there may be many connections.
     ///
     /// # Panics
     /// If the window is empty, or `busy` lacks this core.
@@ -100,7 +102,7 @@ impl ConnectionMover {
         &mut self,
         window: Nanos,
         busy: &[Nanos],
-        connections: &[ConnectionWork],
+        connections: impl FnOnce() -> Vec<ConnectionWork>,
         settings: &Settings,
     ) -> Option<ConnectionMove> {
         assert!(window > Nanos::ZERO, "a window has a length");
@@ -115,7 +117,7 @@ impl ConnectionMover {
         self.stayed.iter_mut().for_each(|(_, windows)| *windows -= 1);
         self.stayed.retain(|(_, windows)| *windows > 0);
         let may = |number| self.stayed.iter().all(|(stayed, _)| *stayed != number);
-        let best = || best(here, gap, connections, settings.spread, may);
+        let best = || best(here, gap, &connections(), settings.spread, may);
         let best = is_unbalanced.then(best).flatten();
         self.due = if best.is_some() { self.due + 1 } else { 0 };
         if self.rest > 0 {
@@ -194,9 +196,9 @@ mod tests {
                         requests: percent * 320,
                         bytes: percent << 20,
                     });
-                    let work: Vec<ConnectionWork> = work.collect();
+                    let work = || work.collect();
                     let (mover, settings) = (&mut self.movers[core], Settings::default());
-                    if let Some(it) = mover.end_window(WINDOW, &busy, &work, &settings) {
+                    if let Some(it) = mover.end_window(WINDOW, &busy, work, &settings) {
                         self.shift(core, it);
                     }
                 }
@@ -276,8 +278,9 @@ mod tests {
             calls: 9,
             ..ConnectionWork::default()
         });
-        let end_window =
-            |_: &u32| mover.end_window(WINDOW, &busy, &work, &Settings::default()).is_some();
+        let end_window = |_: &u32| {
+            mover.end_window(WINDOW, &busy, || work.to_vec(), &Settings::default()).is_some()
+        };
         let count = (0..5_000).filter(end_window).count();
         assert!((5..=15).contains(&count), "{count} moves");
     }
@@ -298,7 +301,7 @@ mod tests {
         let settings = Settings::default();
         let mut mover = ConnectionMover::new(0);
         let next = |mover: &mut ConnectionMover, windows| {
-            let mut window = || mover.end_window(WINDOW, &busy, &connections, &settings);
+            let mut window = || mover.end_window(WINDOW, &busy, || connections.to_vec(), &settings);
             (0..windows).find_map(|_| window()).map(|it| it.number)
         };
         assert_eq!(next(&mut mover, DUE_WINDOWS), Some(1));

@@ -11,6 +11,7 @@
 
 mod accept_order;
 mod address;
+mod arrivals;
 mod balance;
 mod bridge;
 mod certificates;
@@ -29,6 +30,7 @@ mod http;
 mod identity;
 mod inquirer;
 mod metrics;
+mod movable_connections;
 mod no_function;
 mod pace;
 mod placed_connections;

@@ -26,6 +26,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) struct Client {
     /// The reactor that executes its commands.
     pub(crate) reactor_id: u32,
+    /// Commands that other reactors executed before.
+    pub(crate) commands_before: u64,
     pub(crate) since: Nanos,
     pub(crate) name: String,
     pub(crate) user: String,
@@ -41,6 +43,11 @@ pub(crate) struct Client {
 }
 
 impl Client {
+    /// Commands that its reactor has executed.
+    fn commands_here(&self) -> u64 {
+        self.wire.commands() - self.commands_before
+    }
+
     /// Bytes of memory that it takes, but for what is the same of all.
     pub(crate) fn held_bytes(&self) -> usize {
         let (query, output) = (&self.wire.query_memory, &self.wire.output_bytes);
@@ -65,7 +72,7 @@ pub struct Door {
     started: Nanos,
     ids: AtomicU64,
     clients: Mutex<BTreeMap<u64, Client>>,
-    /// By reactor: commands of clients that have left. It is locked after `clients`.
+    /// By reactor: commands of clients that have left it. It is locked after `clients`.
     commands_before: Mutex<BTreeMap<u32, u64>>,
     rng: Mutex<Rng>,
     /// Whether clients had limits in time when it was last looked at them.
@@ -189,7 +196,17 @@ impl Door {
     pub(crate) fn forget(&self, id: u64) {
         let mut clients = self.clients();
         if let Some(client) = clients.remove(&id) {
-            *self.commands_before().entry(client.reactor_id).or_default() += client.wire.commands();
+            *self.commands_before().entry(client.reactor_id).or_default() += client.commands_here();
+        }
+    }
+
+    /// Has the calling reactor execute the commands of a client from now on.
+    pub(crate) fn move_here(&self, id: u64) {
+        if let Some(client) = self.clients().get_mut(&id) {
+            let commands = client.commands_here();
+            *self.commands_before().entry(client.reactor_id).or_default() += commands;
+            client.commands_before += commands;
+            client.reactor_id = clock::reactor_id();
         }
     }
 
@@ -199,7 +216,7 @@ impl Door {
         let clients = self.clients();
         let mut all = self.commands_before().clone();
         for client in clients.values() {
-            *all.entry(client.reactor_id).or_default() += client.wire.commands();
+            *all.entry(client.reactor_id).or_default() += client.commands_here();
         }
         all
     }

@@ -261,11 +261,11 @@ impl Inbox {
         !self.was_full
     }
 
-    /// Leaves to others what nothing needs as long as nothing comes. To be called when
-    /// [`Self::next`] has found nothing.
-    pub(crate) fn rest(&mut self) {
+    /// Frees memory that is not needed until bytes arrive. To be called when [`Self::next`] has
+    /// found nothing. Returns true if no part of a request is here.
+    pub(crate) fn rest(&mut self) -> bool {
         if !matches!(self.part, Part::Start) || self.start < self.end {
-            return;
+            return false;
         }
         (self.start, self.at, self.end) = (0, 0, 0);
         let staging = std::mem::take(&mut self.staging);
@@ -276,6 +276,7 @@ impl Inbox {
             self.args = Vec::new();
         }
         self.apart = Vec::new();
+        true
     }
 
     /// Makes room after the bytes that have arrived, and frees a buffer that is not needed. Returns

@@ -22,6 +22,7 @@
 //! | a HSET, a ZADD | `commands/hashes`, `values`, `collection`, `collection/tree`, `transaction` |
 //! | a MULTI | `commands/multi`, `session`, `transaction` |
 //! | what SLOWLOG and INFO tell | `watcher`, `tally`, `slow_log`, `latency`, `commands/info` |
+//! | a move to another reactor | `serve`, `arriving_client`, `wire` |
 //! | a limit of clients | `parameters`, `commands/config`, `wire`, `sweep`, `commands/kill` |
 //!
 //! # Guarantees
@@ -41,6 +42,7 @@
 //! Sockets (`reactor`), expiry and durability (`engine`), what differs from Redis on purpose
 //! (`docs/guide/redis-differences.tsv`).
 
+mod arriving_client;
 mod call;
 mod census;
 mod check;
@@ -93,6 +95,7 @@ mod watcher;
 mod wire;
 mod word;
 
+pub use arriving_client::ArrivingClient;
 pub use census::ClientCensus;
 pub use client_limits::ClientLimits;
 pub use counters::{Counters, Totals};
@@ -104,7 +107,7 @@ pub use outbox::{Outbox, Sent};
 pub use protocol_error::ProtocolError;
 pub use reply::Protocol;
 pub use request::Request;
-pub use serve::{Account, Ended, serve, serve_for, serve_from, turn_away};
+pub use serve::{Account, Ended, Left, serve, serve_from, serve_until_moved, turn_away};
 pub use settings::{Process, Settings};
 pub use users::{Users, UsersError};
 pub use wire::Ends;

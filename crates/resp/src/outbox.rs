@@ -201,10 +201,10 @@ impl Outbox {
         Ok(Sent::All)
     }
 
-    /// Leaves to others what nothing needs as long as nothing is queued.
-    pub(crate) fn rest(&mut self) {
+    /// Frees memory that is not needed until a reply is queued. Returns true if no reply is queued.
+    pub(crate) fn rest(&mut self) -> bool {
         if self.waiting_bytes() > 0 {
-            return;
+            return false;
         }
         if self.small.capacity() > RESTING_BYTES {
             self.spares.leave(std::mem::take(&mut self.small));
@@ -212,6 +212,7 @@ impl Outbox {
         if self.values.capacity() > RESTING_VALUES {
             self.values = VecDeque::new();
         }
+        true
     }
 
     /// Drops `taken` bytes from the front of the queue.

@@ -1,3 +1,4 @@
+use crate::arriving_client::ArrivingClient;
 use crate::door::Door;
 use crate::execute::execute;
 use crate::inbox::{Inbox, Read};
@@ -8,7 +9,7 @@ use crate::run::Run;
 use crate::session::Session;
 use crate::wire::{Ends, Wire};
 use clock::{BusyStage, Notify, set_busy_stage, switch_busy_stage};
-use net::Stream;
+use net::{MoveRequest, Stream};
 use std::cell::{Cell, RefCell};
 use std::io::IoSlice;
 use std::rc::Rc;
@@ -29,15 +30,27 @@ pub enum Ended {
     Broken,
 }
 
-/// Is called with the user of a connection, empty before authentication, and with how many commands
-/// the connection has executed, after each command that may change the user and whenever the
-/// connection is about to read.
+/// How a connection has left its reactor.
+#[derive(Debug)]
+pub enum Left {
+    /// It is over.
+    Ended(Ended),
+    /// Its owner asked it to move. The stream is open, and no task reads or writes it.
+    Moved(ArrivingClient),
+}
+
+/// Takes the user of a connection, empty before authentication, and how many commands the
+/// connection has executed since the last call. Called after each command that may change the user,
+/// and whenever the connection is about to read.
 pub type Account = Rc<dyn Fn(&str, u64)>;
 
 /// What the tasks that read and write share.
 struct Connection<S> {
     stream: Rc<S>,
+    moves: Rc<MoveRequest>,
     account: Option<Account>,
+    /// Commands of which the account knows.
+    accounted: Cell<u64>,
     wire: Arc<Wire>,
     outbox: RefCell<Outbox>,
     /// Rings when the outbox is full, and when nothing more comes.
@@ -50,6 +63,8 @@ struct Connection<S> {
     is_broken: Cell<bool>,
     /// The writer has ended.
     is_over: Cell<bool>,
+    /// The connection is that of another reactor.
+    has_left: Cell<bool>,
 }
 
 /// Serves the client at the other end of `stream`, whose address is unknown. Returns when the
@@ -60,26 +75,32 @@ pub async fn serve<S: Stream>(stream: Rc<S>, door: Arc<Door>) -> Ended {
 
 /// The same, and says from where.
 pub async fn serve_from<S: Stream>(stream: Rc<S>, door: Arc<Door>, ends: Ends) -> Ended {
-    serve_for(stream, door, ends, None).await
+    let client = ArrivingClient::new(ends);
+    match serve_until_moved(stream, door, client, (Rc::default(), None)).await {
+        Left::Ended(ended) => ended,
+        Left::Moved(_) => panic!("the client was not asked to move"),
+    }
 }
 
-/// The same, and says to which account.
-pub async fn serve_for<S: Stream>(
+/// As [`serve`], and says to which account. Returns also when `client` has left as `moves` asks it
+/// to: it leaves when it has answered all requests that it has read, before it waits for the next.
+pub async fn serve_until_moved<S: Stream>(
     stream: Rc<S>,
     door: Arc<Door>,
-    ends: Ends,
-    account: Option<Account>,
-) -> Ended {
-    let wire = Arc::new(Wire::new(ends));
-    let Some(mut session) = Session::new(&door, wire.clone()) else {
+    client: ArrivingClient,
+    (moves, account): (Rc<MoveRequest>, Option<Account>),
+) -> Left {
+    let Some(mut session) = client.into_session(&door) else {
         turn_away(&*stream, &door);
         stream.shut_down();
-        return Ended::Refused;
+        return Left::Ended(Ended::Refused);
     };
-    door.counters().count_connection();
+    let wire = session.wire.clone();
     let connection = Rc::new(Connection {
         stream,
+        moves,
         account,
+        accounted: Cell::new(wire.commands()),
         wire,
         outbox: RefCell::new(door.outbox()),
         work: Notify::new(),
@@ -88,18 +109,23 @@ pub async fn serve_for<S: Stream>(
         is_ending: Cell::new(false),
         is_broken: Cell::new(false),
         is_over: Cell::new(false),
+        has_left: Cell::new(false),
     });
     let (writer, guard) = (connection.clone(), connection.clone());
     clock::spawn(async move { writer.write().await });
     clock::spawn(async move {
-        guard.wire.ended().await;
-        guard.stream.shut_down();
+        if guard.wire.ended(&guard.has_left).await {
+            guard.stream.shut_down();
+        }
     });
-    let ended = connection.read(&door, &mut session).await;
-    door.forget(session.id);
+    let Some(ended) = connection.read(&door, &mut session).await else {
+        connection.leave().await;
+        return Left::Moved(ArrivingClient::of(session));
+    };
+    drop(session);
     connection.end(&door).await;
     connection.wire.end();
-    if connection.is_broken.get() { Ended::Broken } else { ended }
+    Left::Ended(if connection.is_broken.get() { Ended::Broken } else { ended })
 }
 
 /// Tells the client at the other end of `stream` that there is no place for it.
@@ -110,8 +136,9 @@ pub fn turn_away(stream: &impl Stream, door: &Door) {
 }
 
 impl<S: Stream> Connection<S> {
-    /// Takes requests until there are no more.
-    async fn read(&self, door: &Arc<Door>, session: &mut Session) -> Ended {
+    /// Takes requests until there are no more, and says why. `None`: the client is asked to move,
+    /// and can.
+    async fn read(&self, door: &Arc<Door>, session: &mut Session) -> Option<Ended> {
         let mut inbox = door.inbox();
         let mut run = Run::default();
         inbox.set_stranger(session.is_stranger());
@@ -126,7 +153,7 @@ impl<S: Stream> Connection<S> {
                         Ok(None) => break,
                         Err(error) => {
                             run.finish(door, session, inbox.staging(), &self.outbox).await;
-                            return self.refuse(door, session, error);
+                            return Some(self.refuse(door, session, error));
                         }
                     };
                     if run.take(door, session, request) {
@@ -134,7 +161,7 @@ impl<S: Stream> Connection<S> {
                     }
                     run.finish(door, session, request.staging, &self.outbox).await;
                     if request.is_of_a_browser() {
-                        return Ended::Refused;
+                        return Some(Ended::Refused);
                     }
                     if !run.take(door, session, request) {
                         // One switch for all commands that have arrived, and for parsing them.
@@ -148,16 +175,18 @@ impl<S: Stream> Connection<S> {
                 }
                 self.drained(door).await;
                 if session.is_over || self.is_broken.get() {
-                    return Ended::ByClient;
+                    return Some(Ended::ByClient);
                 }
             }
             run.finish(door, session, inbox.staging(), &self.outbox).await;
             self.account(session);
             self.send_replies(door).await;
             if inbox.has_all() {
-                inbox.rest();
-                self.outbox.borrow_mut().rest();
+                let is_answered = inbox.rest() & self.outbox.borrow_mut().rest();
                 self.show_query(&inbox);
+                if is_answered && self.moves.is_made() {
+                    return None;
+                }
                 self.wire.is_waiting.store(true, Relaxed);
                 self.stream.readable().await;
                 self.wire.is_waiting.store(false, Relaxed);
@@ -167,9 +196,9 @@ impl<S: Stream> Connection<S> {
             }
             inbox.set_request_bytes_max(door.parameters().query_bytes_max());
             match inbox.read(&*self.stream) {
-                _ if self.is_broken.get() => return Ended::Broken,
-                Err(_) => return Ended::Broken,
-                Ok(Read::End) => return Ended::ByClient,
+                _ if self.is_broken.get() => return Some(Ended::Broken),
+                Err(_) => return Some(Ended::Broken),
+                Ok(Read::End) => return Some(Ended::ByClient),
                 Ok(Read::Nothing) => {}
                 Ok(Read::Some) => {
                     self.wire.touch();
@@ -181,7 +210,8 @@ impl<S: Stream> Connection<S> {
 
     fn account(&self, session: &Session) {
         if let Some(account) = &self.account {
-            account(session.user_name(), self.wire.commands());
+            let commands = self.wire.commands();
+            account(session.user_name(), commands - self.accounted.replace(commands));
         }
     }
 
@@ -274,6 +304,18 @@ impl<S: Stream> Connection<S> {
         }
         self.is_over.set(true);
         self.room.notify();
+    }
+
+    /// Ends the tasks of a connection that leaves. Its stream stays open.
+    async fn leave(&self) {
+        self.moves.begin();
+        self.is_ending.set(true);
+        self.work.notify();
+        while !self.is_over.get() {
+            self.room.wait().await;
+        }
+        self.wire.leave(&self.has_left);
+        self.moves.clear();
     }
 
     /// Sends what is left, as long as the client has a right to it, and ends the stream.

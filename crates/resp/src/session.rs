@@ -64,12 +64,14 @@ pub(crate) struct Session {
     /// The connection ends after this answer.
     pub(crate) is_over: bool,
     pub(crate) wire: Arc<Wire>,
+    /// The service, whose list of clients has an entry for this session until it is dropped.
+    door: Arc<Door>,
 }
 
 impl Session {
-    /// A connection that has said nothing, known to `door`. `None` if the door has as many clients
-    /// as it may have.
-    pub(crate) fn new(door: &Door, wire: Arc<Wire>) -> Option<Self> {
+    /// A connection that has said nothing, known to `door` until it is dropped. `None` if the door
+    /// has as many clients as it may have.
+    pub(crate) fn new(door: &Arc<Door>, wire: Arc<Wire>) -> Option<Self> {
         let mut clients = door.clients();
         if clients.len() >= door.parameters().clients_max() {
             return None;
@@ -82,12 +84,14 @@ impl Session {
             watched: Vec::new(),
             is_over: false,
             wire: wire.clone(),
+            door: door.clone(),
         };
         let now = clock::now();
         clients.insert(
             id,
             Client {
                 reactor_id: clock::reactor_id(),
+                commands_before: 0,
                 since: now,
                 name: String::new(),
                 user: session.user_name().to_owned(),
@@ -219,5 +223,11 @@ impl Session {
             Answers::SkipOne => self.manner.answers = Answers::All,
         }
         answers == Answers::All
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.door.forget(self.id);
     }
 }

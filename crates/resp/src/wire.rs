@@ -3,6 +3,7 @@
 use crate::numbering::CommandNumber;
 use base::Nanos;
 use clock::{Rank, Stage, TaskId, current, park, wake};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
@@ -124,13 +125,27 @@ impl Wire {
         }
     }
 
-    /// Returns once [`Self::end`] was called. One task may wait for that.
-    pub(crate) async fn ended(&self) {
+    /// Sets `has_left`, and wakes the task that waits in [`Self::ended`] with it. The next reactor
+    /// of the connection has a task of its own there.
+    pub(crate) fn leave(&self, has_left: &Cell<bool>) {
+        has_left.set(true);
+        if let Some(task) = self.ending().waiter.take() {
+            wake(task);
+        }
+    }
+
+    /// Returns true once [`Self::end`] was called, and false once `has_left` is true. One task may
+    /// wait for that.
+    pub(crate) async fn ended(&self, has_left: &Cell<bool>) -> bool {
         loop {
+            // After it has left, the waiter may be the task of another reactor.
+            if has_left.get() {
+                return false;
+            }
             {
                 let mut ending = self.ending();
                 if ending.is_asked_for {
-                    return;
+                    return true;
                 }
                 ending.waiter = Some(current());
             }

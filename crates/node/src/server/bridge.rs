@@ -10,7 +10,8 @@
 //! ([`PeerDevices::gone`]), because their tasks wait for one another, and the drive for pieces of
 //! its work.
 
-use super::connections::{ConnectionInfo, transport_address};
+use super::arrivals::ConnectionInfo;
+use super::connections::transport_address;
 use super::device_set::DeviceSet;
 use clock::{BusyStage, Notify, Stage, Users};
 use controller::{Capsule, Entrance, HostQueue, Placement, Port, Response, Responses, Subsystems};

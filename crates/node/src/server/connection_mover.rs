@@ -1,7 +1,8 @@
 //! Moves open connections from a reactor to less busy ones.
 
+use super::arrivals::MovedConnection;
 use super::balance::end_of_window;
-use super::connections::{Arrival, Connections};
+use super::movable_connections::MovableConnections;
 use super::placed_connections::{DealtReactors, PlacedConnections};
 use balance::ConnectionMover;
 use base::Nanos;
@@ -20,9 +21,9 @@ pub(super) struct MoverLinks {
     /// The index of this one.
     place: usize,
     /// To each reactor; `None` to itself.
-    to: Vec<Option<SendEnd<Arrival>>>,
+    to: Vec<Option<SendEnd<MovedConnection>>>,
     /// From each of the others.
-    from: Vec<ReceiveEnd<Arrival>>,
+    from: Vec<ReceiveEnd<MovedConnection>>,
 }
 
 /// Links the reactors under `remotes`, which are those of `placed` from number `first` on. Returns
@@ -53,21 +54,26 @@ pub(super) fn link_movers(
 impl MoverLinks {
     /// Opens the links in their reactor, whose `connections` then move as the policy of the server
     /// says. `serve` takes those of others.
-    pub(super) fn open(self, connections: &Connections, serve: &Rc<dyn Fn(Arrival)>) {
+    pub(super) fn open(
+        self,
+        connections: &MovableConnections,
+        serve: impl Fn(MovedConnection) + 'static,
+    ) {
         let Self { reactors, place, to, from } = self;
+        let serve = Rc::new(serve);
         for end in from {
             let (inbox, serve) = (end.open(), serve.clone());
             clock::spawn(async move {
                 clock::name_task("moved connections");
-                while let Some(arrival) = inbox.receive().await {
-                    serve(arrival);
+                while let Some(moved) = inbox.receive().await {
+                    serve(moved);
                 }
             });
         }
         let to = to.into_iter().map(|end| end.map(SendEnd::open)).collect();
         let links = Rc::new(Links { reactors, to });
         let leaving = links.clone();
-        connections.leave_by(move |to, arrival| leaving.send(to, arrival));
+        connections.leave_by(move |to, moved| leaving.send(to, moved));
         clock::spawn(links.end_windows(place, connections.clone()));
     }
 }
@@ -75,20 +81,20 @@ impl MoverLinks {
 /// The open links.
 struct Links {
     reactors: DealtReactors,
-    to: Vec<Option<Outbox<Arrival>>>,
+    to: Vec<Option<Outbox<MovedConnection>>>,
 }
 
 impl Links {
     /// Sends a connection to the reactor with index `to`, in which it counts from now on.
-    fn send(&self, to: usize, mut arrival: Arrival) {
-        arrival.place.move_to(self.reactors.place(to));
+    fn send(&self, to: usize, mut moved: MovedConnection) {
+        moved.permit().move_to(self.reactors.place(to));
         let outbox = self.to[to].as_ref().expect("a connection moves to another reactor");
-        outbox.send(arrival);
+        outbox.send(moved);
     }
 
     /// Ends a window of the mover again and again while the policy places connections. The next
     /// policy may do so.
-    async fn end_windows(self: Rc<Self>, place: usize, connections: Connections) {
+    async fn end_windows(self: Rc<Self>, place: usize, connections: MovableConnections) {
         clock::name_task("connection mover");
         clock::set_busy_stage(BusyStage::Background);
         let mut mover = ConnectionMover::new(place);
@@ -100,18 +106,18 @@ impl Links {
             let busy = self.reactors.busy();
             let grown = busy.iter().zip(&before).map(|(&now, &before)| now - before);
             let grown: Vec<Nanos> = grown.collect();
-            let (config, work) = (self.reactors.config(), connections.work());
-            connections.withdraw_moves();
+            let config = self.reactors.config();
             if connections.migrations().arrived > arrived {
                 arrived = connections.migrations().arrived;
                 mover.connection_arrived();
             }
-            if let Some(number) = asked.take_if(|number| connections.has_stayed(*number)) {
+            if let Some(number) = asked.take_if(|number| connections.withdraw_move(*number)) {
                 mover.connection_stayed(number);
             }
             if !config.policy.places_connections() {
                 mover = ConnectionMover::new(place);
-            } else if let Some(due) = mover.end_window(now - began, &grown, &work, &config.settings)
+            } else if let Some(due) =
+                mover.end_window(now - began, &grown, || connections.work(), &config.settings)
             {
                 connections.ask_to_move(due.number, due.to);
                 asked = Some(due.number);

@@ -1,17 +1,17 @@
+use super::arrivals::{Arrival, MovedConnection};
+use super::movable_connections::{MovableConnection, MovableConnections};
 use super::pace::Pace;
-use super::places::ConnectionPermit;
 use super::report::Moved;
 use super::tenants::{Gate, Member, TenantPort, TenantStream, metered};
-use balance::ConnectionWork;
 use base::{BufPool, Nanos};
 use clock::{BusyStage, Notify, Stage};
 use controller::{Port, TransportAddress};
-use net::{MoveRequest, Stream};
+use net::Stream;
 use nvme_tcp::framing::Counters;
 use nvme_tcp::target::{Budget, Config, Left, ParkedConnection, serve_until_moved};
 use reactor::{AcceptError, TcpListener, TcpStream};
 use spec::{AddressFamily, Text};
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
@@ -21,36 +21,6 @@ const POOL_BYTES: usize = 16 << 20;
 
 /// Pause before the next accept after the machine had no resources for a connection.
 pub(super) const PAUSE: Nanos = Nanos::from_millis(10);
-
-/// An accepted connection.
-pub(super) struct Arrival {
-    pub(super) stream: TcpStream,
-    /// The local address that the host used.
-    pub(super) address: SocketAddr,
-    /// The host's address.
-    pub(super) host: SocketAddr,
-    /// Its connection slot, freed when the connection ends.
-    pub(super) place: ConnectionPermit,
-    /// The tenant of its host, if another reactor has served it and the server has tenants.
-    pub(super) tenant: Option<usize>,
-    /// Set if another reactor has served it.
-    pub(super) parked: Option<ParkedConnection>,
-}
-
-/// The identity of a connection in the reactor of its device.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ConnectionInfo {
-    /// The number of its slot.
-    pub(super) number: u64,
-    /// The address of this end that the host used.
-    pub(super) address: SocketAddr,
-}
-
-impl Arrival {
-    pub(super) fn way(&self) -> ConnectionInfo {
-        ConnectionInfo { number: self.place.number, address: self.address }
-    }
-}
 
 /// A connection at an instant.
 #[derive(Debug)]
@@ -71,9 +41,7 @@ struct Shared {
     /// What the connections that have ended or left moved.
     moved: Cell<Moved>,
     connections: Cell<u64>,
-    /// Takes connections that leave for other reactors.
-    departures: OnceCell<Departures>,
-    migrations: Cell<Migrations>,
+    movable: MovableConnections,
     /// The open connections, by number.
     open: RefCell<BTreeMap<u64, Rc<Open>>>,
     /// Whether new connections are closed at once.
@@ -90,34 +58,18 @@ struct Open {
     budget: Rc<Budget>,
     member: Option<Rc<Member>>,
     counters: Rc<Counters>,
-    moves: Rc<MoveRequest>,
-    /// The index of the reactor to which it is asked to move.
-    to: Cell<usize>,
-    /// What it did up to the end of the last window.
-    before: Cell<ConnectionWork>,
+    movable: Rc<MovableConnection>,
 }
-
-/// The connections of a reactor that moved.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Migrations {
-    /// Those that have come from other reactors.
-    pub(super) arrived: u64,
-    /// Those that have left for other reactors.
-    pub(super) left: u64,
-}
-
-/// Sends a connection to the reactor with an index.
-type Departures = Box<dyn Fn(usize, Arrival)>;
 
 impl Connections {
-    /// Creates a set without connections, whose turns `gate` grants.
-    pub(super) fn new(gate: Option<Rc<Gate>>) -> Self {
+    /// Creates a set without connections. It registers open ones in `movable`. `gate` grants their
+    /// turns.
+    pub(super) fn new(movable: MovableConnections, gate: Option<Rc<Gate>>) -> Self {
         Self(Rc::new(Shared {
             pool: BufPool::new(POOL_BYTES),
             moved: Cell::default(),
             connections: Cell::new(0),
-            departures: OnceCell::new(),
-            migrations: Cell::default(),
+            movable,
             open: RefCell::default(),
             is_over: Cell::new(false),
             is_empty: Notify::new(),
@@ -132,21 +84,18 @@ impl Connections {
             return;
         }
         let Arrival { stream, address, host, place, tenant, parked } = arrival;
-        if parked.is_some() {
-            let Migrations { arrived, left } = self.0.migrations.get();
-            self.0.migrations.set(Migrations { arrived: arrived + 1, left });
-        } else {
-            self.0.connections.set(self.0.connections.get() + 1);
-        }
+        let (stream, counters) = (Rc::new(stream), Rc::<Counters>::default());
+        let received = counters.clone();
+        let (requests, has_moved) = (move || received.pdus_received(), parked.is_some());
+        let movable = self.0.movable.open(place.number, stream.clone(), requests, has_moved);
+        self.0.connections.set(self.0.connections.get() + u64::from(!has_moved));
         let open = Rc::new(Open {
-            stream: Rc::new(stream),
+            stream,
             host,
             budget: Rc::new(Budget::new(place.memory_bytes)),
             member: self.0.gate.as_ref().map(|gate| Member::new(gate, tenant)),
-            counters: Rc::default(),
-            moves: Rc::default(),
-            to: Cell::new(0),
-            before: Cell::default(),
+            counters,
+            movable,
         });
         self.0.open.borrow_mut().insert(place.number, open.clone());
         let shared = self.0.clone();
@@ -161,46 +110,11 @@ impl Connections {
                     let tenant = open.member.as_ref().and_then(|member| member.tenant());
                     let parked = Some(parked);
                     let arrival = Arrival { stream, address, host, place, tenant, parked };
-                    shared.depart(open.to.get(), arrival);
+                    shared.movable.depart(&open.movable, MovedConnection::Nvme(arrival));
                 }
             }
             shared.close(number);
         });
-    }
-
-    /// Has `send` take connections that are asked to move, with the index of the next reactor.
-    pub(super) fn leave_by(&self, send: impl Fn(usize, Arrival) + 'static) {
-        let is_first = self.0.departures.set(Box::new(send)).is_ok();
-        assert!(is_first, "a reactor has one set of links to the others");
-    }
-
-    /// Asks the connection with this number to move to the reactor with index `to`.
-    pub(super) fn ask_to_move(&self, number: u64, to: usize) {
-        if let Some(open) = self.0.open.borrow().get(&number) {
-            open.to.set(to);
-            open.moves.ask();
-        }
-    }
-
-    /// Returns whether the connection with this number is here and does not leave.
-    pub(super) fn has_stayed(&self, number: u64) -> bool {
-        self.0.open.borrow().get(&number).is_some_and(|open| !open.moves.is_made())
-    }
-
-    /// Takes requests to move back that connections have not noticed.
-    pub(super) fn withdraw_moves(&self) {
-        self.0.open.borrow().values().for_each(|open| open.moves.withdraw());
-    }
-
-    /// Returns what each open connection did since the last call.
-    pub(super) fn work(&self) -> Vec<ConnectionWork> {
-        let open = self.0.open.borrow();
-        open.iter().map(|(&number, open)| open.work(number)).collect()
-    }
-
-    /// Returns how many connections moved.
-    pub(super) fn migrations(&self) -> Migrations {
-        self.0.migrations.get()
     }
 
     /// Closes all connections and returns when their tasks have ended. Later connections are closed
@@ -254,47 +168,21 @@ impl Shared {
             let Left::Moved(left) = serve(open, port.clone(), config, parked).await else {
                 return None;
             };
-            // Without a free descriptor it stays.
-            match open.stream.hand_over() {
-                Ok(stream) => return Some((stream, left)),
-                Err(_) => parked = Some(left),
+            match open.movable.hand_over() {
+                Some(stream) => return Some((stream, left)),
+                None => parked = Some(left),
             }
         }
-    }
-
-    /// Sends a connection to the reactor with index `to`.
-    fn depart(&self, to: usize, arrival: Arrival) {
-        let Migrations { arrived, left } = self.migrations.get();
-        self.migrations.set(Migrations { arrived, left: left + 1 });
-        self.departures.get().expect("it was asked to move")(to, arrival);
     }
 
     /// Removes a connection that has ended or left.
     fn close(&self, number: u64) {
         let mut all = self.open.borrow_mut();
         let open = all.remove(&number).expect("a connection is open until it is closed");
+        self.movable.close(number);
         self.moved.set(self.moved.get().and(Moved::of(&open.counters)));
         if all.is_empty() {
             self.is_empty.notify();
-        }
-    }
-}
-
-impl Open {
-    fn work(&self, number: u64) -> ConnectionWork {
-        let counters = &self.counters;
-        let now = ConnectionWork {
-            number,
-            calls: counters.reads() + counters.writes(),
-            requests: counters.pdus_received(),
-            bytes: counters.bytes_read() + counters.bytes_written(),
-        };
-        let before = self.before.replace(now);
-        ConnectionWork {
-            number,
-            calls: now.calls - before.calls,
-            requests: now.requests - before.requests,
-            bytes: now.bytes - before.bytes,
         }
     }
 }
@@ -306,7 +194,7 @@ async fn serve(
     config: Config,
     parked: Option<ParkedConnection>,
 ) -> Left {
-    let (stream, shared) = (open.stream.clone(), (open.budget.clone(), open.moves.clone()));
+    let (stream, shared) = (open.stream.clone(), (open.budget.clone(), open.movable.moves()));
     let Some(member) = open.member.clone() else {
         return serve_until_moved(stream, port, config, shared, parked).await;
     };

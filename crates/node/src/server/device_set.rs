@@ -1,12 +1,14 @@
-use super::connections::{ConnectionCensus, ConnectionInfo, transport_address};
+use super::arrivals::{ConnectionInfo, RespArrival};
+use super::connections::{ConnectionCensus, transport_address};
 use super::dealer::Dealer;
 use super::device_census::DeviceCensus;
 use super::device_listeners::DeviceListeners;
 use super::drive::Drive;
 use super::error::ServerError;
+use super::movable_connections::MovableConnections;
 use super::placed_connections::DealtReactors;
 use super::report::RedisReport;
-use super::resp::{RespArrival, RespClients, RespDoor, RespListeners};
+use super::resp::{RespClients, RespDoor, RespListeners};
 use super::served::Served;
 use super::served_state::{DeviceStart, ServedState};
 use super::setup::{ServedDevice, ServedSubsystem, ServerConfig};
@@ -70,6 +72,8 @@ pub(super) struct DeviceSet {
     resp: Vec<RespDoor>,
     /// The Redis clients of this reactor.
     pub(super) clients: Rc<RespClients>,
+    /// The connections of this reactor that can move.
+    pub(super) movable: MovableConnections,
     /// Grants the turns of this reactor's connections, if the server has tenants.
     pub(super) gate: Option<Rc<Gate>>,
     vfio_user: Vec<Rc<VfioSocket>>,
@@ -259,14 +263,14 @@ impl DeviceSetBuilder {
             }
         });
         let turns = self.tenants.as_ref().map(Gate::open);
-        let (mut doors, clients) = (Vec::new(), Rc::new(RespClients::new(turns.clone())));
+        let (mut doors, movable) = (Vec::new(), MovableConnections::default());
+        let clients = Rc::new(RespClients::new(movable.clone(), turns.clone()));
         let reactors = self.resp_reactors.filter(|_| !resp.is_empty());
         let (to_here, to_all) = resp_dealers(&clients, resp_deals, reactors);
         for gate in resp {
             let at = places.iter().position(|&place| place == gate.device);
             let drive = &drives[at.expect("a door is where its device is")];
-            let store = drive.controller().kv();
-            let store = store.ok_or(ServerError::NoPairs)?;
+            let store = drive.controller().kv().ok_or(ServerError::NoPairs)?;
             let deal = if drive.is_shared() { &to_all } else { &to_here };
             doors.push(gate.open(store.clone(), deal.clone()).await?);
         }
@@ -286,6 +290,7 @@ impl DeviceSetBuilder {
             starts,
             resp: doors,
             clients,
+            movable,
             gate: turns,
             vfio_user,
         })
@@ -305,11 +310,12 @@ fn resp_dealers(
     let to_here: RespDealer = Rc::new(move |arrival| here.serve(arrival));
     let others: Vec<Outbox<RespArrival>> = deals.into_iter().map(SendEnd::open).collect();
     let (dealer, here) = (Dealer::among(others.len() + 1, reactors), to_here.clone());
-    let to_all: RespDealer =
-        Rc::new(move |mut arrival: RespArrival| match others.get(dealer.deal(arrival.permit())) {
+    let to_all: RespDealer = Rc::new(move |mut arrival: RespArrival| {
+        match others.get(dealer.deal(&mut arrival.place)) {
             Some(other) => other.send(arrival),
             None => here(arrival),
-        });
+        }
+    });
     (to_here, to_all)
 }
 

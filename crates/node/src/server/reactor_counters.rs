@@ -3,6 +3,7 @@
 use super::connections::{ConnectionCensus, Connections};
 use super::device_census::DeviceCensus;
 use super::device_set::DeviceSet;
+use super::movable_connections::MovableConnections;
 use super::report::Moved;
 use super::resp::RespClients;
 use base::Nanos;
@@ -44,8 +45,10 @@ pub(super) fn answer(
     device_set: Option<Rc<DeviceSet>>,
     connections: &Connections,
     redis: &Rc<RespClients>,
+    movable: &MovableConnections,
 ) {
-    let (questions, connections, redis) = (questions.open(), connections.clone(), redis.clone());
+    let (questions, movable) = (questions.open(), movable.clone());
+    let (connections, redis) = (connections.clone(), redis.clone());
     clock::spawn(async move {
         loop {
             let question = questions.read().await;
@@ -59,7 +62,7 @@ pub(super) fn answer(
             }
             census.connections.extend(connections.census());
             census.moved = connections.moved();
-            census.connections_moved = connections.migrations().left;
+            census.connections_moved = movable.migrations().left;
             census.redis_clients = redis.count();
             census.lock_waits = clock::lock_waits();
             question(census);

@@ -1,18 +1,20 @@
 //! The threads of a server.
 
+use super::arrivals::{Arrival, MovedConnection, RespArrival};
 use super::balance::{self, BalanceConfig, Diverter, DiverterLinks, Shared};
 use super::bridge::{FarQueues, FromDevice, MESSAGES, PeerDevices, ToDevice};
 use super::connection_mover::{MoverLinks, link_movers};
-use super::connections::{Arrival, Connections, accept_all};
+use super::connections::{Connections, accept_all};
 use super::dealer::Dealer;
 use super::device_listeners::DeviceListeners;
 use super::device_set::{DeviceSet, DeviceSetBuilder, DeviceSetPlan, deal};
 use super::error::ServerError;
+use super::movable_connections::MovableConnections;
 use super::placed_connections::{DealtReactors, PlacedConnections};
 use super::places::ConnectionLimit;
 use super::reactor_counters::{Question, Questions, answer};
 use super::report::ReactorReport;
-use super::resp::{RespAddrs, RespArrival, RespClients};
+use super::resp::{RespAddrs, RespClients};
 use super::router::{Home, Homes, Router};
 use super::served::Served;
 use super::served_state::DeviceStart;
@@ -314,7 +316,7 @@ fn connect(
     (connection_links, device_links)
 }
 
-/// Links the reactors that serve NVMe/TCP connections, those from number `first` on, so that they
+/// Links the reactors that serve connections, those from number `first` on, so that they
 /// are balanced. Each reactor that accepts connections gets those that it deals to.
 fn link_balanced(
     config: BalanceConfig,
@@ -472,10 +474,11 @@ async fn alone(
     questions: NoticeEnd<Question>,
     ready: &Sender<Ready>,
 ) -> Result<(Connections, Closed), ServerError> {
-    let connections = Connections::new(device_set.gate.clone());
+    let connections = Connections::new(device_set.movable.clone(), device_set.gate.clone());
     let (addresses, listeners) =
         listeners.open(serve_here(&device_set, &connections, &Users::default(), None))?;
-    answer(questions, Some(device_set.clone()), &connections, &device_set.clients);
+    let (clients, movable) = (&device_set.clients, &device_set.movable);
+    answer(questions, Some(device_set.clone()), &connections, clients, movable);
     say(ready, Ready::Up { addresses, starts: device_set.starts.clone() });
     stopped().await;
     for listener in listeners {
@@ -500,14 +503,14 @@ async fn device_side(
         clock::spawn(queues.clone().serve(commands.open()));
         bridges.push(queues);
     }
-    let connections = Connections::new(device_set.gate.clone());
+    let connections = Connections::new(device_set.movable.clone(), device_set.gate.clone());
     let users = Users::default();
     if let Some(arrivals) = links.arrivals {
         let diverter = links.diverter.map(DiverterLinks::open);
         let serve: Rc<dyn Fn(Arrival)> =
             Rc::new(serve_here(&device_set, &connections, &users, diverter));
         if let Some(mover) = links.mover {
-            mover.open(&connections, &serve);
+            mover.open(&device_set.movable, serve_moved(&serve, &device_set.clients));
         }
         let arrivals = arrivals.open();
         clock::spawn(async move {
@@ -516,7 +519,8 @@ async fn device_side(
             }
         });
     }
-    answer(questions, Some(device_set.clone()), &connections, &device_set.clients);
+    let (clients, movable) = (&device_set.clients, &device_set.movable);
+    answer(questions, Some(device_set.clone()), &connections, clients, movable);
     say(ready, Ready::Up { addresses: Vec::new(), starts: device_set.starts.clone() });
     stopped().await;
     for queues in &bridges {
@@ -546,6 +550,18 @@ fn serve_here(
         let entrance = inside.entrance(arrival.way(), users.clone());
         let entrance = entrance.placed_by(placement.clone());
         serving.serve(arrival, Rc::new(entrance));
+    }
+}
+
+/// Returns what serves a connection that has come from another reactor.
+fn serve_moved(
+    serve: &Rc<dyn Fn(Arrival)>,
+    clients: &Rc<RespClients>,
+) -> impl Fn(MovedConnection) + 'static {
+    let (serve, clients) = (serve.clone(), clients.clone());
+    move |moved| match moved {
+        MovedConnection::Nvme(arrival) => serve(arrival),
+        MovedConnection::Redis(arrival) => clients.serve(arrival),
     }
 }
 
@@ -583,8 +599,9 @@ async fn serve_connections(
     });
     let router = Router::new(devices.collect(), homes);
     let gate = tenants.as_ref().map(Gate::open);
-    let connections = Connections::new(gate.clone());
-    let redis = Rc::new(RespClients::new(gate));
+    let movable = MovableConnections::default();
+    let connections = Connections::new(movable.clone(), gate.clone());
+    let redis = Rc::new(RespClients::new(movable.clone(), gate));
     for arrivals in resp {
         let (arrivals, redis) = (arrivals.open(), redis.clone());
         clock::spawn(async move {
@@ -594,7 +611,7 @@ async fn serve_connections(
             redis.abandon();
         });
     }
-    answer(questions, None, &connections, &redis);
+    answer(questions, None, &connections, &redis, &movable);
     router.opened().await;
     let (serving, leaving) = (connections.clone(), router.clone());
     let serve: Rc<dyn Fn(Arrival)> = Rc::new(move |arrival: Arrival| {
@@ -602,7 +619,7 @@ async fn serve_connections(
         serving.serve(arrival, port);
     });
     if let Some(mover) = mover {
-        mover.open(&connections, &serve);
+        mover.open(&movable, serve_moved(&serve, &redis));
     }
     match (arrivals, listeners) {
         (Some(arrivals), _) => {

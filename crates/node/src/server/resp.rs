@@ -1,10 +1,12 @@
 //! Redis services: each is of one device, whose reactor accepts its clients. They are dealt to all
 //! reactors that may use the device.
 
+use super::arrivals::{MovedConnection, RespArrival, RespService};
 use super::certificates::Certificates;
 use super::connections::accept_all;
 use super::error::ServerError;
-use super::places::{ConnectionLimit, ConnectionPermit};
+use super::movable_connections::{MovableConnection, MovableConnections};
+use super::places::ConnectionLimit;
 use super::served_resp::{ServedResp, ServedTls};
 use super::setup::ServedDevice;
 use super::status::{ClientStatus, RedisStatus};
@@ -12,17 +14,17 @@ use super::tenants::{Gate, Member, TenantStream, metered};
 use base::{BufPool, Nanos};
 use clock::{BusyStage, Notify};
 use engine::Store;
-use net::Stream;
+use net::{MoveRequest, Stream};
 use reactor::{TcpListener, TcpStream};
 use resp::{
-    Account, ClientLimits, Door, Ends, Settings, Totals, Users, serve_for, serve_from, turn_away,
+    Account, ArrivingClient, ClientLimits, Door, Ends, Left, Settings, Totals, Users,
+    serve_until_moved, turn_away,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use tls::TlsStream;
 
 /// Timeout of a client's TLS handshake, because the client occupies a connection slot.
@@ -109,7 +111,7 @@ impl RespListeners {
             clock::name_task("expiry");
             tended.tend().await;
         });
-        let service = Arc::new(RespService { door, open: AtomicU64::new(0) });
+        let service = RespService::new(door);
         let mut listeners = Vec::new();
         if let Some(listener) = plain {
             let (listener, places) = (Rc::new(listener), places.clone());
@@ -118,9 +120,8 @@ impl RespListeners {
             clock::spawn(async move {
                 accept_all(&listener, |stream, address, host| match places.take() {
                     Some(place) => {
-                        let ends = Ends::new(host.to_string(), address.to_string());
-                        let service = service.clone();
-                        deal(RespArrival { service, stream, place, ends, tls: None });
+                        let (service, client) = (service.connect(), new_client(host, address));
+                        deal(RespArrival { service, stream, place, client, tls: None });
                     }
                     None => turn_away(&stream, &service.door),
                 })
@@ -134,9 +135,9 @@ impl RespListeners {
                 // Without a slot the connection closes: an error reply needs a handshake first.
                 accept_all(&listener, |stream, address, host| match places.take() {
                     Some(place) => {
-                        let ends = Ends::new(host.to_string(), address.to_string());
-                        let (service, tls) = (service.clone(), Some(certificates.get()));
-                        deal(RespArrival { service, stream, place, ends, tls });
+                        let (service, client) = (service.connect(), new_client(host, address));
+                        let tls = Some(certificates.get());
+                        deal(RespArrival { service, stream, place, client, tls });
                     }
                     None => service.door.counters().count_refused(),
                 })
@@ -147,33 +148,13 @@ impl RespListeners {
     }
 }
 
+/// A client that has connected from the address `host` to `address`.
+fn new_client(host: SocketAddr, address: SocketAddr) -> ArrivingClient {
+    ArrivingClient::new(Ends::new(host.to_string(), address.to_string()))
+}
+
 fn listen(address: SocketAddr) -> Result<TcpListener, ServerError> {
     TcpListener::bind(address).map_err(|error| ServerError::Listen { address, error })
-}
-
-/// A Redis service, as all reactors that serve its clients use it.
-struct RespService {
-    door: Arc<Door>,
-    /// The connected clients of all reactors.
-    open: AtomicU64,
-}
-
-/// An accepted client.
-pub(super) struct RespArrival {
-    service: Arc<RespService>,
-    stream: TcpStream,
-    /// Its connection slot, freed when the connection ends.
-    place: ConnectionPermit,
-    ends: Ends,
-    /// The certificate and key, if it speaks TLS.
-    tls: Option<tls::Server>,
-}
-
-impl RespArrival {
-    /// Returns its connection slot.
-    pub(super) fn permit(&mut self) -> &mut ConnectionPermit {
-        &mut self.place
-    }
 }
 
 /// The accepting side of a device's Redis service.
@@ -190,7 +171,7 @@ impl RespDoor {
         let totals = self.totals();
         let busiest = self.service.door.census(CLIENTS_TOLD);
         RedisStatus {
-            clients: self.service.open.load(Ordering::Relaxed),
+            clients: self.service.clients(),
             connections: totals.connections,
             commands: totals.commands,
             bytes_received: totals.read_bytes,
@@ -236,38 +217,55 @@ pub(super) struct RespClients {
     is_abandoned: Cell<bool>,
     /// Notified when the last connection closes, or no longer has to.
     is_empty: Notify,
+    movable: MovableConnections,
     /// Grants their turns, if the server has tenants.
     gate: Option<Rc<Gate>>,
 }
 
 impl RespClients {
-    /// Creates a set without clients, whose turns `gate` grants.
-    pub(super) fn new(gate: Option<Rc<Gate>>) -> Self {
-        Self { gate, ..Self::default() }
+    /// Creates a set without clients. It registers open clients without TLS in `movable`. `gate`
+    /// grants their turns.
+    pub(super) fn new(movable: MovableConnections, gate: Option<Rc<Gate>>) -> Self {
+        Self { movable, gate, ..Self::default() }
     }
 
-    /// Serves an accepted client in a task of its own.
+    /// Serves an accepted client, or one that has come from another reactor, in a task of its own.
     pub(super) fn serve(self: &Rc<Self>, arrival: RespArrival) {
-        let RespArrival { service, stream, place, ends, tls } = arrival;
-        let door = service.door.clone();
+        if self.is_over.get() {
+            return;
+        }
+        let RespArrival { service, stream, place, client, tls } = arrival;
+        let (number, door) = (place.number, service.door());
         let member = self.gate.as_ref().map(|gate| Member::new(gate, None));
         let of_client = member.clone();
         match tls {
             None => {
                 let stream = Rc::new(stream);
                 let end = ending(stream.clone(), of_client);
-                self.let_in(end, service, place, answer(stream, door, ends, member));
+                let (requests, has_moved) = (client.command_counter(), client.has_moved());
+                let connection = self.movable.open(number, stream.clone(), requests, has_moved);
+                let movable = self.movable.clone();
+                self.let_in(end, number, async move {
+                    let left = answer_until_moved(&connection, stream, door, client, member).await;
+                    if let Some((stream, client)) = left {
+                        let moved = RespArrival { service, stream, place, client, tls: None };
+                        movable.depart(&connection, MovedConnection::Redis(moved));
+                    }
+                });
             }
             Some(tls) => {
                 let stream = Rc::new(TlsStream::of_server(stream, &tls));
                 let end = ending(stream.clone(), of_client);
-                self.let_in(end, service, place, async move {
+                self.let_in(end, number, async move {
                     match stream.handshake(HANDSHAKE_LIMIT).await {
-                        Ok(()) => answer(stream.clone(), door, ends, member).await,
+                        Ok(()) => {
+                            answer(stream.clone(), door, client, Rc::default(), member).await;
+                        }
                         Err(_) => stream.shut_down(),
                     }
                     // The slot stays taken until all sent bytes have left.
                     stream.drained().await;
+                    drop((place, service));
                 });
             }
         }
@@ -276,24 +274,18 @@ impl RespClients {
     fn let_in(
         self: &Rc<Self>,
         end: Box<dyn Fn()>,
-        service: Arc<RespService>,
-        place: ConnectionPermit,
+        number: u64,
         served: impl Future<Output = ()> + 'static,
     ) {
-        if self.is_over.get() {
-            return;
-        }
-        let (clients, number) = (self.clone(), place.number);
+        let clients = self.clone();
         // Boxed: the waiting future would hold several times its size.
         let served = Box::pin(served);
         self.open.borrow_mut().insert(number, end);
-        service.open.fetch_add(1, Ordering::Relaxed);
         clock::spawn(async move {
             clock::name_task("redis connection");
             clock::set_busy_stage(BusyStage::Receive);
             served.await;
-            drop(place);
-            service.open.fetch_sub(1, Ordering::Relaxed);
+            clients.movable.close(number);
             let mut open = clients.open.borrow_mut();
             open.remove(&number);
             if open.is_empty() {
@@ -326,18 +318,40 @@ impl RespClients {
     }
 }
 
-async fn answer(stream: Rc<impl Stream>, door: Arc<Door>, ends: Ends, member: Option<Rc<Member>>) {
+/// Serves a client until it is over, or leaves for another reactor. Then returns what that one
+/// gets.
+async fn answer_until_moved(
+    connection: &MovableConnection,
+    stream: Rc<TcpStream>,
+    door: Arc<Door>,
+    mut client: ArrivingClient,
+    member: Option<Rc<Member>>,
+) -> Option<(TcpStream, ArrivingClient)> {
+    loop {
+        let (stream, door, member) = (stream.clone(), door.clone(), member.clone());
+        let left = answer(stream, door, client, connection.moves(), member).await;
+        let Left::Moved(moved) = left else { return None };
+        match connection.hand_over() {
+            Some(stream) => return Some((stream, moved)),
+            None => client = moved,
+        }
+    }
+}
+
+async fn answer(
+    stream: Rc<impl Stream>,
+    door: Arc<Door>,
+    client: ArrivingClient,
+    moves: Rc<MoveRequest>,
+    member: Option<Rc<Member>>,
+) -> Left {
     // Boxed: the enclosing futures would hold several times its size for each client.
     let Some(member) = member else {
-        Box::pin(serve_from(stream, door, ends)).await;
-        return;
+        return Box::pin(serve_until_moved(stream, door, client, (moves, None))).await;
     };
     let stream = Rc::new(TenantStream::new(stream, member.clone()));
-    let account = account(member.clone());
-    Box::pin(metered(member, async move {
-        serve_for(stream, door, ends, Some(account)).await;
-    }))
-    .await;
+    let account = Some(account(member.clone()));
+    Box::pin(metered(member, serve_until_moved(stream, door, client, (moves, account)))).await
 }
 
 /// Returns what ends the connection of a client.
@@ -353,9 +367,8 @@ fn ending(stream: Rc<impl Stream>, member: Option<Rc<Member>>) -> Box<dyn Fn()> 
 /// Returns the account of a client: counts its requests, and makes it a member of the tenant of its
 /// user from now on. A client belongs to none before it has authenticated.
 fn account(member: Rc<Member>) -> Account {
-    let counted = Cell::new(0);
     Rc::new(move |user, commands| {
-        member.count_requests(commands - counted.replace(commands));
+        member.count_requests(commands);
         if !user.is_empty() {
             member.assign(member.gate().tenants().of_user(user));
         }

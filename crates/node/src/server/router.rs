@@ -5,8 +5,8 @@
 //! reactor has the discovery subsystem, which also answers each Connect that names no subsystem of
 //! this server.
 
+use super::arrivals::ConnectionInfo;
 use super::bridge::PeerDevices;
-use super::connections::ConnectionInfo;
 use controller::{Capsule, DetachedQueue, HostQueue, Port, Response, Responses};
 use spec::{AdminOpcode, Command, ConnectData, FabricsType};
 use std::cell::{Cell, RefCell};

@@ -8,6 +8,8 @@ mod end;
 #[cfg(test)]
 mod moved;
 #[cfg(test)]
+mod moved_redis;
+#[cfg(test)]
 mod peer;
 #[cfg(test)]
 mod placed;

@@ -8,6 +8,7 @@ mod differences;
 mod generate;
 mod limits;
 mod listing;
+mod moved;
 mod ours;
 mod racing;
 mod redis;

@@ -11,22 +11,22 @@ use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
 /// Many times what a server needs to move a connection on a busy machine.
-const TIMEOUT: Duration = Duration::from_mins(1);
+pub(crate) const TIMEOUT: Duration = Duration::from_mins(1);
 
-fn config(policy: Policy) -> BalanceConfig {
+pub(crate) fn config(policy: Policy) -> BalanceConfig {
     let window = Nanos::from_millis(20);
     let settings = Settings { overload: 0.05, spread: 0.1, window, ..Settings::default() };
     BalanceConfig { policy, settings }
 }
 
 /// Moves as many connections as the mover can.
-fn eager(policy: Policy) -> BalanceConfig {
+pub(crate) fn eager(policy: Policy) -> BalanceConfig {
     let window = Nanos::from_millis(1);
     let settings = Settings { overload: 0.0, spread: 0.0, window, ..Settings::default() };
     BalanceConfig { policy, settings }
 }
 
-fn moved(status: &Status) -> u64 {
+pub(crate) fn moved(status: &Status) -> u64 {
     status.reactors.iter().map(|reactor| reactor.connections_moved).sum()
 }
 
@@ -35,7 +35,7 @@ fn commands(status: &Status) -> Vec<u64> {
 }
 
 /// Waits until a condition of the server's status holds, and returns the status.
-fn wait_for(scene: &Scene, condition: impl Fn(&Status) -> bool) -> Status {
+pub(crate) fn wait_for(scene: &Scene, condition: impl Fn(&Status) -> bool) -> Status {
     let begin = Instant::now();
     loop {
         let status = scene.status();
@@ -48,7 +48,7 @@ fn wait_for(scene: &Scene, condition: impl Fn(&Status) -> bool) -> Status {
 
 /// Stores and retrieves pairs of its own, and checks what it reads, until `is_over` or the
 /// connection has ended. Returns the number of replies.
-fn hammer(peer: &Peer, name: u8, is_over: &AtomicBool) -> u64 {
+pub(crate) fn hammer(peer: &Peer, name: u8, is_over: &AtomicBool) -> u64 {
     let (mut value, begin) = (vec![name; 2_000], Instant::now());
     for round in 0.. {
         if is_over.load(Relaxed) || begin.elapsed() > 2 * TIMEOUT {

@@ -3,8 +3,8 @@
 use crate::shared_drive::peer::Peer;
 use crate::shared_drive::scene::{File, Scene, serve_memory};
 use spec::Status;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::Duration;
 
@@ -15,7 +15,11 @@ pub(crate) struct Client(BufReader<TcpStream>);
 
 impl Client {
     pub(crate) fn of(scene: &Scene) -> Self {
-        let stream = TcpStream::connect(scene.server.resp_address(0).unwrap()).unwrap();
+        Self::to(scene.server.resp_address(0).unwrap())
+    }
+
+    pub(crate) fn to(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         stream.set_nodelay(true).unwrap();
         let mut client = Self(BufReader::new(stream));
@@ -29,14 +33,29 @@ impl Client {
         self.line()
     }
 
-    fn line(&mut self) -> String {
+    /// Sends `requests`, and returns the first line of the next answer. `None`: the connection has
+    /// ended.
+    pub(crate) fn try_ask(&mut self, requests: &str) -> Option<String> {
+        self.0.get_mut().write_all(requests.as_bytes()).ok()?;
+        let mut line = String::new();
+        match self.0.read_line(&mut line) {
+            Ok(0) => None,
+            Ok(_) => Some(line.trim_end().to_owned()),
+            Err(error) => {
+                assert_ne!(error.kind(), ErrorKind::WouldBlock, "no answer to {requests}");
+                None
+            }
+        }
+    }
+
+    pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         self.0.read_line(&mut line).unwrap();
         line.trim_end().to_owned()
     }
 
     /// Returns a value.
-    fn get(&mut self, key: &str) -> Option<String> {
+    pub(crate) fn get(&mut self, key: &str) -> Option<String> {
         let len = self.ask(&format!("GET {key}"));
         assert!(len.starts_with('$'), "{len}");
         (len != "$-1").then(|| self.line())

@@ -4,11 +4,14 @@
 //! The order of execution is what is judged, not time: a limit holds all requests back until all
 //! have been sent, and a counter in the drive tells which came first.
 
+use crate::shared_drive::moved::{eager, moved};
 use crate::shared_drive::peer::Peer;
 use crate::shared_drive::scene::NQN;
+use balance::Policy;
 use node::MemoryKind;
 use node::server::{
-    Inquirer, Served, ServedResp, Server, ServerConfig, Status, TenantConfig, TenantStatus,
+    BalanceConfig, Inquirer, Served, ServedResp, Server, ServerConfig, Status, TenantConfig,
+    TenantStatus,
 };
 use spec::{Command, Status as CommandStatus};
 use std::io::{BufRead, BufReader, Write};
@@ -34,6 +37,11 @@ struct Scene {
 impl Scene {
     /// Serves a drive in memory to the tenants `a` and `b` of these weights.
     fn new(reactors: u16, weights: [u32; 2]) -> Self {
+        Self::balanced(reactors, weights, None)
+    }
+
+    /// The same with reactors that give each other connections.
+    fn balanced(reactors: u16, weights: [u32; 2], balance: Option<BalanceConfig>) -> Self {
         let tenant = |name: &str, host: &str, user: &str, weight| {
             let mut tenant = TenantConfig::new(name);
             tenant.host_nqns = vec![host.to_owned()];
@@ -51,7 +59,7 @@ impl Scene {
         resp.users = Some(resp::Users::parse(USERS).unwrap());
         config.devices[0].resp = Some(resp);
         config.tenants.clone_from(&tenants);
-        config.http = Some(any);
+        (config.http, config.balance) = (Some(any), balance);
         let server = Server::start(config).unwrap();
         let inquirer = Inquirer::new(server.http_address().unwrap()).unwrap();
         Self { server, inquirer, tenants }
@@ -146,6 +154,30 @@ fn redis_users_share_by_weight_whatever_their_number_of_connections() {
     assert!((1_500..=9_000).contains(&equal), "{equal}");
     let quarter = executed_before_the_last_of_one([1, 4], EACH);
     assert!(quarter <= 2_000, "{quarter}");
+}
+
+/// The requests of a client count once, for its tenant, whichever reactors execute them.
+#[test]
+fn clients_of_a_tenant_move_and_stay_its_clients() {
+    let scene = Scene::balanced(2, [1, 1], Some(eager(Policy::Connections)));
+    let mut clients = ["alice", "alice", "alice", "bob"].map(|user| scene.client(user));
+    let (begin, mut rounds) = (Instant::now(), 0);
+    while rounds % 100 > 0 || moved(&scene.status()) == 0 {
+        assert!(begin.elapsed() < TIMEOUT, "{:?}", scene.status().reactors);
+        rounds += 1;
+        for client in &mut clients {
+            client.send("INCR count\r\n");
+        }
+        for client in &mut clients {
+            assert!(client.number() > 0);
+        }
+    }
+    // A turn is charged after its replies are sent.
+    let expected = [3 * rounds, rounds];
+    while ["a", "b"].map(|name| scene.tenant(name).requests) != expected {
+        assert!(begin.elapsed() < 2 * TIMEOUT, "{:?} are not {expected:?}", scene.status().tenants);
+    }
+    scene.server.stop().unwrap();
 }
 
 #[test]

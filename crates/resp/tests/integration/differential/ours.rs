@@ -6,8 +6,8 @@ use base::{BufPool, Nanos};
 use clock::{Group, Stage};
 use engine::{Ack, Config, HashIndex, IndexConfig, KeySpaceId, Store};
 use media::{Media, Memory, Shape, Victims};
-use net::{Conditions, End, Network, Stream};
-use resp::{Door, Settings, Users, serve};
+use net::{Conditions, End, MoveRequest, Network, Stream};
+use resp::{ArrivingClient, Door, Ends, Left, Settings, Users, serve, serve_until_moved};
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::io::{IoSlice, IoSliceMut};
@@ -98,15 +98,8 @@ impl Client {
 
     /// The same, and counts the polls of the task that serves it.
     pub(crate) fn connect_counted(door: &Arc<Door>, seed: u64, polls: Rc<Cell<u64>>) -> Self {
-        let conditions = Conditions {
-            delay: (Nanos(10), Nanos(400)),
-            piece_max: 1 << 16,
-            capacity: 1 << 17,
-            life: None,
-        };
-        let (near, far) = Network::new(seed, conditions).pair();
-        let door = door.clone();
-        let mut served = Box::pin(serve(Rc::new(far), door));
+        let (client, far) = Self::unserved(seed);
+        let mut served = Box::pin(serve(Rc::new(far), door.clone()));
         clock::spawn(async move {
             poll_fn(|context| {
                 polls.set(polls.get() + 1);
@@ -114,7 +107,26 @@ impl Client {
             })
             .await;
         });
-        Self { stream: Rc::new(near), come: Vec::new() }
+        client
+    }
+
+    /// As [`Self::connect`], of a client that `moves`.
+    pub(crate) fn connect_moving(door: &Arc<Door>, seed: u64, moves: Moves) -> Self {
+        let (client, far) = Self::unserved(seed);
+        clock::spawn(moves.serve(Rc::new(far), door.clone()));
+        client
+    }
+
+    /// A client, and the end of its connection that a server has.
+    fn unserved(seed: u64) -> (Self, End) {
+        let conditions = Conditions {
+            delay: (Nanos(10), Nanos(400)),
+            piece_max: 1 << 16,
+            capacity: 1 << 17,
+            life: None,
+        };
+        let (near, far) = Network::new(seed, conditions).pair();
+        (Self { stream: Rc::new(near), come: Vec::new() }, far)
     }
 
     /// Sends `bytes`, and reads nothing.
@@ -165,6 +177,51 @@ impl Client {
         }
         assert!(self.come.is_empty(), "more came: {}", self.come.escape_ascii());
         all
+    }
+}
+
+/// Asks clients again and again to move to their own reactor. Counts the moves.
+#[derive(Clone)]
+pub(crate) struct Moves {
+    every: Nanos,
+    loses: bool,
+    count: Rc<Cell<u64>>,
+}
+
+impl Moves {
+    pub(crate) fn new(every: Nanos) -> Self {
+        Self { every, loses: false, count: Rc::default() }
+    }
+
+    /// Loses clients as they move.
+    pub(crate) fn losing(every: Nanos) -> Self {
+        Self { loses: true, ..Self::new(every) }
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.count.get()
+    }
+
+    async fn serve(self, stream: Rc<End>, door: Arc<Door>) {
+        let mut client = ArrivingClient::new(Ends::default());
+        loop {
+            let moves = Rc::<MoveRequest>::default();
+            let (every, asked) = (self.every, Rc::downgrade(&moves));
+            clock::spawn(async move {
+                clock::sleep(every, Stage::Queue).await;
+                if let Some(moves) = asked.upgrade() {
+                    moves.ask();
+                }
+            });
+            let served = serve_until_moved(stream.clone(), door.clone(), client, (moves, None));
+            let Left::Moved(moved) = Box::pin(served).await else { return };
+            self.count.set(self.count.get() + 1);
+            assert!(moved.has_moved());
+            if self.loses {
+                return;
+            }
+            client = moved;
+        }
     }
 }
 

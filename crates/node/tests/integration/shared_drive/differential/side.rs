@@ -51,7 +51,7 @@ impl Side {
         assert!(commands.iter().all(|count| *count > 0), "commands of each: {commands:?}");
     }
 
-    /// Balances the reactors by `config`. Connected clients stay where they are.
+    /// Balances the reactors by `config`. Connected clients stay where they are until they move.
     pub(crate) fn set_balance(&self, config: BalanceConfig) {
         self.scene.server.ruler().set_balance(config);
     }
