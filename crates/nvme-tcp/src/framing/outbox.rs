@@ -23,6 +23,9 @@ const COPIED_MAX: usize = 512;
 /// Padding between a header and its data: alignments are 128 bytes at most.
 const PADDING: [u8; 128] = [0; 128];
 
+/// The parts of a gathering write.
+type Slices<'a> = SmallVec<[IoSlice<'a>; 64]>;
+
 /// The result of [`Outbox::write`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
@@ -201,7 +204,8 @@ impl Outbox {
     pub fn write(&mut self, stream: &impl Stream) -> Result<Written, Broken> {
         while !self.is_empty() {
             let (gathered, taken) = {
-                let parts = self.gather();
+                let mut parts = Slices::new();
+                self.gather(&mut parts);
                 let gathered = parts.iter().map(|part| part.len()).sum::<usize>();
                 (gathered, stream.try_write(&parts)?)
             };
@@ -216,10 +220,10 @@ impl Outbox {
         Ok(Written::All)
     }
 
-    fn gather(&self) -> SmallVec<[IoSlice<'_>; 64]> {
+    /// Adds the unsent parts to `slices`, which are 1 KiB: to return them would copy them.
+    fn gather<'a>(&'a self, slices: &mut Slices<'a>) {
         let mut skip = self.front_sent;
         let mut header_at = self.headers_sent;
-        let mut slices = SmallVec::new();
         for Part { headers, data } in self.parts.iter().take(PARTS_MAX / 2) {
             let unsent = headers.saturating_sub(skip);
             if unsent > 0 {
@@ -234,7 +238,6 @@ impl Outbox {
         if self.parts.len() < PARTS_MAX / 2 && self.tail_at < self.headers.len() {
             slices.push(IoSlice::new(&self.headers[self.tail_at..]));
         }
-        slices
     }
 
     fn advance(&mut self, mut taken: usize) {
