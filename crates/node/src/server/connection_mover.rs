@@ -2,13 +2,13 @@
 
 use super::arrivals::MovedConnection;
 use super::balance::end_of_window;
-use super::movable_connections::MovableConnections;
+use super::movable_connections::{MovableConnection, MovableConnections};
 use super::placed_connections::{DealtReactors, PlacedConnections};
 use balance::ConnectionMover;
 use base::Nanos;
 use clock::BusyStage;
 use reactor::{Outbox, ReceiveEnd, Remote, SendEnd, mailbox};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 /// Capacity of an inbox for connections that move: a reactor gives one away in a window.
@@ -99,7 +99,7 @@ impl Links {
         clock::set_busy_stage(BusyStage::Background);
         let mut mover = ConnectionMover::new(place);
         let (mut began, mut before) = (clock::host_now(), self.reactors.busy());
-        let (mut arrived, mut asked) = (0, None);
+        let (mut arrived, mut asked) = (0, Weak::<MovableConnection>::new());
         loop {
             let length = || self.reactors.config().settings.window;
             let now = end_of_window(began, length).await;
@@ -111,16 +111,17 @@ impl Links {
                 arrived = connections.migrations().arrived;
                 mover.connection_arrived();
             }
-            if let Some(number) = asked.take_if(|number| connections.withdraw_move(*number)) {
+            let still_here = asked.upgrade();
+            if let Some(number) = still_here.and_then(|connection| connection.withdraw_move()) {
                 mover.connection_stayed(number);
+                asked = Weak::new();
             }
             if !config.policy.places_connections() {
                 mover = ConnectionMover::new(place);
             } else if let Some(due) =
                 mover.end_window(now - began, &grown, || connections.work(), &config.settings)
             {
-                connections.ask_to_move(due.number, due.to);
-                asked = Some(due.number);
+                asked = connections.ask_to_move(due.number, due.to);
             }
             (began, before) = (now, busy);
         }

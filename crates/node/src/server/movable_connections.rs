@@ -6,7 +6,7 @@ use net::MoveRequest;
 use reactor::TcpStream;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 /// See the module. Clones share it.
 #[derive(Clone, Default)]
@@ -91,22 +91,14 @@ impl MovableConnections {
         assert!(is_first, "a reactor has one set of links to the others");
     }
 
-    /// Asks the connection with this number to move to the reactor with index `to`.
-    pub(super) fn ask_to_move(&self, number: u64, to: usize) {
-        if let Some(connection) = self.0.open.borrow().get(&number) {
-            connection.to.set(to);
-            connection.moves.ask();
-        }
-    }
-
-    /// Takes a request to move back, unless the connection with this number has noticed it. Returns
-    /// whether the connection is here and stays.
-    pub(super) fn withdraw_move(&self, number: u64) -> bool {
+    /// Asks the connection with this number to move to the reactor with index `to`. Returns it,
+    /// until it has left or ended.
+    pub(super) fn ask_to_move(&self, number: u64, to: usize) -> Weak<MovableConnection> {
         let open = self.0.open.borrow();
-        open.get(&number).is_some_and(|connection| {
-            connection.moves.withdraw();
-            !connection.moves.is_made()
-        })
+        let Some(connection) = open.get(&number) else { return Weak::new() };
+        connection.to.set(to);
+        connection.moves.ask();
+        Rc::downgrade(connection)
     }
 
     /// Returns what each connection did since the last call.
@@ -124,6 +116,13 @@ impl MovableConnection {
     /// Returns the request to move, which the connection shares.
     pub(super) fn moves(&self) -> Rc<MoveRequest> {
         self.moves.clone()
+    }
+
+    /// Takes a request to move back, unless the connection has noticed it. Returns its number if it
+    /// stays.
+    pub(super) fn withdraw_move(&self) -> Option<u64> {
+        self.moves.withdraw();
+        (!self.moves.is_made()).then(|| self.before.get().number)
     }
 
     /// Returns its stream for another reactor. `None`: it stays, because there is no free
