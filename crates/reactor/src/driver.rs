@@ -224,12 +224,12 @@ impl Driver {
         self.ring.take(place)
     }
 
-    /// Lets the hot sockets be tried, and says whether there are any.
+    /// Wakes the tasks that try hot sockets. Returns how many.
     #[inline]
-    pub(crate) fn try_hot(&mut self) -> bool {
-        let is_any = !self.hot.is_empty();
+    pub(crate) fn try_hot(&mut self) -> usize {
+        let tries = self.hot.len();
         self.hot.drain(..).for_each(|hot| clock::wake(hot.task));
-        is_any
+        tries
     }
 
     /// Returns whether it would be notified of everything that comes from outside.

@@ -109,6 +109,8 @@ struct IdleLoop {
     busy_meter: Rc<BusyMeter>,
     /// Whether a poll has ended since the wall was read last.
     has_polled: bool,
+    /// How many of the next polls try hot sockets.
+    tries: usize,
 }
 
 /// How long to look for something to do before a sleep.
@@ -147,6 +149,7 @@ impl IdleLoop {
             meter,
             busy_meter: Rc::new(BusyMeter::new(now)),
             has_polled: false,
+            tries: 0,
         }
     }
 
@@ -173,8 +176,13 @@ impl IdleLoop {
     /// Begins a poll.
     #[inline]
     fn end_turn(&mut self) {
-        // Also a task that another one of this reactor has woken.
-        self.worked = true;
+        // A try is work only if it reads something. A task that another task of this reactor has
+        // woken is work.
+        if self.tries > 0 {
+            self.tries -= 1;
+        } else {
+            self.worked = true;
+        }
         let wall = self.brake.latest();
         self.meter.begin_poll(wall);
         self.busy_meter.switch(clock::busy_stage(), wall);
@@ -211,7 +219,8 @@ impl IdleLoop {
                     // The time of the look is not that of the poll that follows.
                     self.brake.wall();
                 }
-                if !driver.try_hot() {
+                self.tries = driver.try_hot();
+                if self.tries == 0 {
                     std::hint::spin_loop();
                 }
             }

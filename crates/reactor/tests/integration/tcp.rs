@@ -10,6 +10,7 @@ use std::cell::Cell;
 use std::io::{IoSlice, IoSliceMut, Read, Write};
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 const LIMIT: Nanos = Nanos::from_secs(30);
@@ -297,10 +298,8 @@ fn a_closed_listener_accepts_no_connection() {
     });
 }
 
-/// 100 idle connections: the reactor is not woken once in a second, and then answers each.
-#[test]
-fn idle_connections_cost_nothing() {
-    let remote = Remote::new().unwrap();
+/// Starts a reactor that echoes until it is stopped. Returns its thread and its address.
+fn spawn_echo_server(remote: &Remote) -> (JoinHandle<()>, SocketAddr) {
     let (to_test, from_reactor) = std::sync::mpsc::channel();
     let served = remote.clone();
     let server = std::thread::spawn(move || {
@@ -313,7 +312,14 @@ fn idle_connections_cost_nothing() {
         };
         Reactor::new(None).serve(&served, root).unwrap();
     });
-    let address = from_reactor.recv().unwrap();
+    (server, from_reactor.recv().unwrap())
+}
+
+/// 100 idle connections: the reactor is not woken once in a second, and then answers each.
+#[test]
+fn idle_connections_cost_nothing() {
+    let remote = Remote::new().unwrap();
+    let (server, address) = spawn_echo_server(&remote);
     let mut clients: Vec<_> =
         (0..100).map(|_| std::net::TcpStream::connect(address).unwrap()).collect();
     for client in &mut clients {
@@ -330,6 +336,33 @@ fn idle_connections_cost_nothing() {
         ping(client);
     }
     assert!(remote.load().idle - asleep.idle >= Nanos::from_millis(990));
+    remote.stop();
+    server.join().unwrap();
+}
+
+/// A request every 100 us, which takes some 10 us: in between the reactor reads nothing again and
+/// again.
+#[test]
+fn reading_nothing_is_idle_time() {
+    let remote = Remote::new().unwrap();
+    let (server, address) = spawn_echo_server(&remote);
+    let mut client = std::net::TcpStream::connect(address).unwrap();
+    client.set_nodelay(true).unwrap();
+    // Others on the machine may keep the reactor from the processor while it is busy.
+    for attempt in 1.. {
+        let before = remote.load();
+        for _ in 0..500 {
+            ping(&mut client);
+            let from = Instant::now();
+            while from.elapsed() < Duration::from_micros(100) {}
+        }
+        let load = remote.load();
+        let (busy, idle) = (load.busy - before.busy, load.idle - before.idle);
+        if busy < idle {
+            break;
+        }
+        assert!(attempt < 100, "busy {busy}, idle {idle}");
+    }
     remote.stop();
     server.join().unwrap();
 }
