@@ -191,13 +191,17 @@ fn hosts_come_and_go_while_connections_move() {
 #[test]
 fn server_stops_while_connections_move() {
     for round in 0..12 {
-        let scene = serve_memory_balanced(2 + round % 2, Some(eager(Policy::Connections)));
+        let reactors = 2 + round % 2;
+        let scene = serve_memory_balanced(reactors, Some(eager(Policy::None)));
         let (admin, controller) = Peer::admin(scene.address(), 0);
-        let mut peers: Vec<Peer> =
-            (1..=6).map(|id| Peer::io(scene.address(), controller, id)).collect();
+        let io = |id| Peer::io(scene.address(), controller, id);
+        // Connections are dealt in turn. Those of one reactor are hot, so some of them move.
+        let mut peers: Vec<Peer> = (1..=3 * reactors).map(io).collect();
+        let hot = (0..).zip(peers.iter_mut().step_by(reactors.into()));
+        scene.server.ruler().set_balance(eager(Policy::Connections));
         let never = &AtomicBool::new(false);
         scope(|threads| {
-            for (name, peer) in (0..).zip(&mut peers) {
+            for (name, peer) in hot {
                 threads.spawn(move || hammer(peer, name, never));
             }
             wait_for(&scene, |status| moved(status) > 0);

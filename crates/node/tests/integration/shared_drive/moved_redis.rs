@@ -26,6 +26,15 @@ fn reactor_of(scene: &Scene, client: &mut Client) -> usize {
     grown(&wait_for(scene, |status| grown(status).is_some())).expect("it has grown")
 }
 
+/// Returns clients of one reactor, of which some move: the server then moves as many as it can.
+fn clients_of_one_reactor(scene: &Scene, reactors: usize, count: usize) -> Vec<Client> {
+    scene.server.ruler().set_balance(eager(Policy::None));
+    let dealt_in_turn: Vec<Client> = (0..reactors * count).map(|_| Client::of(scene)).collect();
+    let clients = dealt_in_turn.into_iter().step_by(reactors).collect();
+    scene.server.ruler().set_balance(eager(Policy::Connections));
+    clients
+}
+
 /// Adds to counters until `is_over` or the connection has ended: to one of its own, and to `sum`.
 /// Returns how often it added to each.
 fn add(client: &mut Client, name: usize, is_over: &AtomicBool) -> u64 {
@@ -140,11 +149,11 @@ fn redis_clients_come_and_go_while_connections_move() {
 
 #[test]
 fn a_redis_client_that_moves_is_ended_by_its_id() {
-    let scene = serve_memory_balanced(2, Some(eager(Policy::Connections)));
+    let scene = serve_memory_balanced(2, Some(eager(Policy::None)));
     let never = &AtomicBool::new(false);
     let mut other = Client::of(&scene);
     for _ in 0..10 {
-        let mut clients: Vec<Client> = (0..3).map(|_| Client::of(&scene)).collect();
+        let mut clients = clients_of_one_reactor(&scene, 2, 3);
         let ids: Vec<String> =
             clients.iter_mut().map(|it| it.ask("CLIENT ID").split_off(1)).collect();
         assert!(other.ask("DEL own0 own1 own2").starts_with(':'));
@@ -171,8 +180,9 @@ fn a_redis_client_that_moves_is_ended_by_its_id() {
 #[test]
 fn server_stops_while_redis_clients_move() {
     for round in 0..8 {
-        let scene = serve_memory_balanced(2 + round % 2, Some(eager(Policy::Connections)));
-        let mut clients: Vec<Client> = (0..5).map(|_| Client::of(&scene)).collect();
+        let reactors = 2 + round % 2;
+        let scene = serve_memory_balanced(reactors, Some(eager(Policy::None)));
+        let mut clients = clients_of_one_reactor(&scene, reactors.into(), 3);
         let never = &AtomicBool::new(false);
         scope(|threads| {
             for (name, client) in clients.iter_mut().enumerate() {
