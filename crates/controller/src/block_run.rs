@@ -1,6 +1,7 @@
 use base::limits::BLOCK_BYTES;
 use clock::{Class, LocalFuture};
 use media::{Access, Blocks, BlocksShape, Error, Segments};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// A run of adjacent blocks of a medium, usable as a medium.
@@ -99,9 +100,13 @@ impl Blocks for BlockRun {
         self.whole.reads_at_once()
     }
 
-    fn read_at_once(&self, first: u64, count: u32) -> Option<Segments> {
-        self.assert_has(first, count.into());
-        self.whole.read_at_once(self.first + first, count)
+    fn read_at_once(&self, reads: &[(u64, u32)], contents: &mut Vec<Option<Segments>>) {
+        let of_whole = reads.iter().map(|&(first, count)| {
+            self.assert_has(first, count.into());
+            (self.first + first, count)
+        });
+        let of_whole: SmallVec<[(u64, u32); 32]> = of_whole.collect();
+        self.whole.read_at_once(&of_whole, contents);
     }
 
     fn write(

@@ -36,6 +36,7 @@ pub use self::saved::SavedPageFtl;
 
 use self::gates::Gates;
 use self::layout::Layout;
+use self::lookahead::READS_MAX;
 use self::state::State;
 use self::turns::Turns;
 use crate::region::Region;
@@ -44,6 +45,7 @@ use base::limits::BLOCK_BYTES;
 use clock::{Class, LocalFuture, Rank, Stage};
 use media::{Access, Blocks, BlocksShape, Error, Segments};
 use nand::{BlockId, Cells, Nand, TAG_BYTES};
+use smallvec::SmallVec;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Free blocks of a plane reserved for the collector, so that it can always move one more block.
@@ -288,9 +290,13 @@ impl Blocks for PageFtl {
         self.config.blocking == GcBlocking::Nothing && self.nand.is_instant()
     }
 
-    fn read_at_once(&self, first: u64, count: u32) -> Option<Segments> {
-        self.assert_holds(first, count.into());
-        if self.reads_at_once() { self.read_blocks_at_once(number(first), count) } else { None }
+    fn read_at_once(&self, reads: &[(u64, u32)], contents: &mut Vec<Option<Segments>>) {
+        let reads = reads.iter().map(|&(first, count)| {
+            self.assert_holds(first, count.into());
+            (number(first), count)
+        });
+        let reads: SmallVec<[(u32, u32); READS_MAX]> = reads.collect();
+        self.read_blocks_at_once(&reads, contents);
     }
 
     /// As the trait says. Pages are programmed in the class of host writes, whatever `class` is:

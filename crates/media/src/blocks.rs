@@ -55,10 +55,11 @@ pub trait Blocks: Send + Sync {
         false
     }
 
-    /// The same content as of [`Self::read`], without a task. `None`: it has to be waited for, or
-    /// cannot be read as it was written, and [`Self::read`] says more.
-    fn read_at_once(&self, _first: u64, _count: u32) -> Option<Segments> {
-        None
+    /// Performs `reads`, each of a number of blocks from a first one on, without a task. Adds to
+    /// `contents` what [`Self::read`] would return for each. `None`: the content has to be waited
+    /// for, or cannot be read as it was written, and [`Self::read`] says more.
+    fn read_at_once(&self, reads: &[(u64, u32)], contents: &mut Vec<Option<Segments>>) {
+        contents.extend(reads.iter().map(|_| None));
     }
 
     /// Writes `data` from block `first` on. Whether it outlives a loss of power at once, or after

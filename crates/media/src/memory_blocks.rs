@@ -98,6 +98,29 @@ impl MemoryBlocks {
         }
     }
 
+    /// Prefetches where the content of a block is found.
+    #[inline]
+    fn prefetch_place(&self, block: u64) {
+        let (shelf, at) = place(block);
+        if shelf < self.shelves.len()
+            && let Some(shelf) = &*self.shelf(shelf)
+        {
+            prefetch_index(&shelf[..], at);
+        }
+    }
+
+    /// Prefetches the content of a block, whose place has arrived.
+    #[inline]
+    fn prefetch_content(&self, block: u64) {
+        let (shelf, at) = place(block);
+        if shelf < self.shelves.len()
+            && let Some(shelf) = &*self.shelf(shelf)
+            && let Block::One(content) = &shelf[at]
+        {
+            content.prefetch();
+        }
+    }
+
     fn content(&self, first: u64, count: u32) -> Segments {
         let mut data = Segments::new();
         self.each_shelf(self.range(first, count.into()), |shelf, at, len| {
@@ -136,22 +159,12 @@ impl Blocks for MemoryBlocks {
     }
 
     fn expect(&self, first: u64, _: Access) {
-        let (shelf, at) = place(first);
-        if shelf < self.shelves.len()
-            && let Some(shelf) = &*self.shelf(shelf)
-        {
-            prefetch_index(&shelf[..], at);
-        }
+        self.prefetch_place(first);
         let [last, before] = &self.announced;
-        let (shelf, at) = place(before.load(Ordering::Relaxed));
+        let earlier = before.load(Ordering::Relaxed);
         before.store(last.load(Ordering::Relaxed), Ordering::Relaxed);
         last.store(first, Ordering::Relaxed);
-        if shelf < self.shelves.len()
-            && let Some(shelf) = &*self.shelf(shelf)
-            && let Block::One(content) = &shelf[at]
-        {
-            content.prefetch();
-        }
+        self.prefetch_content(earlier);
     }
 
     fn read(&self, first: u64, count: u32, _: Class) -> LocalFuture<'_, Result<Segments, Error>> {
@@ -162,8 +175,17 @@ impl Blocks for MemoryBlocks {
         true
     }
 
-    fn read_at_once(&self, first: u64, count: u32) -> Option<Segments> {
-        Some(self.content(first, count))
+    fn read_at_once(&self, reads: &[(u64, u32)], contents: &mut Vec<Option<Segments>>) {
+        if reads.len() > 1 {
+            // What one read touches arrives while the others are prefetched.
+            for (first, _) in reads {
+                self.prefetch_place(*first);
+            }
+            for (first, _) in reads {
+                self.prefetch_content(*first);
+            }
+        }
+        contents.extend(reads.iter().map(|&(first, count)| Some(self.content(first, count))));
     }
 
     fn write(&self, first: u64, data: Segments, _: Class) -> LocalFuture<'_, Result<(), Error>> {

@@ -475,7 +475,10 @@ impl Page {
         match self.laid() {
             Laid::Packed(bytes) => packed::cut(bytes, start, len),
             Laid::Flat(bytes) => flat::cut(bytes, start, len),
-            Laid::Scattered(page) => cut(&page.data, start, len),
+            Laid::Scattered(page) => match page.one(start, len).filter(|_| len > 0) {
+                Some(one) => Some(smallvec![one]),
+                None => cut(&page.data, start, len),
+            },
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::error::{CopyError, EraseError, ProgramError, ReadError};
 use crate::fault::{FaultPlan, FaultReport};
 use crate::faults::{End, Faults};
 use crate::geometry::{BlockId, Ppa};
+use crate::instant_reads::InstantReads;
 use crate::pace::Pace;
 use crate::power::{Leave, Power, stand_still};
 use crate::scalar::Scalar;
@@ -151,27 +152,14 @@ impl Nand {
             self.cells.prefetch(ppa);
         }
         let (page, bytes) = self.sense(ppa, time, class, look, wanted).await;
-        self.tally.read(bytes);
+        self.tally.reads(1, bytes.into());
         self.tally.retries(retries);
         page.ok_or(ReadError::Uncorrectable)
     }
 
-    /// As [`Self::read`] of `bytes`, without a task. Returns what `visit` makes of the page. `None`
-    /// if nothing has happened: only [`Self::read`] can tell, which may have to wait.
-    #[inline]
-    pub fn read_at_once<T>(
-        &self,
-        ppa: Ppa,
-        bytes: u32,
-        visit: impl FnOnce(&Page) -> T,
-    ) -> Option<T> {
-        self.assert_holds(ppa);
-        if !self.is_instant || self.is_troubled() {
-            return None;
-        }
-        let read = self.cells.visit(ppa, visit)?;
-        self.tally.read(self.whole_transfers(bytes));
-        Some(read)
+    /// Returns reads as [`Self::read`] without a task. `None`: a read may have to wait.
+    pub fn instant_reads(&self) -> Option<InstantReads<'_>> {
+        (self.is_instant && !self.is_troubled()).then(|| InstantReads::new(self))
     }
 
     /// Programs the next page of its block. The whole page moves over the channel, padding
@@ -487,7 +475,7 @@ impl Nand {
 
     /// Returns how many bytes of a page move when `bytes` of it are wanted.
     #[inline]
-    fn whole_transfers(&self, bytes: u32) -> u32 {
+    pub(crate) fn whole_transfers(&self, bytes: u32) -> u32 {
         let page_bytes = self.cells.geometry().page_bytes;
         match self.timing.transfer_bytes {
             1 => bytes.min(page_bytes),
@@ -501,7 +489,7 @@ impl Nand {
     }
 
     #[inline]
-    fn assert_holds(&self, ppa: Ppa) {
+    pub(crate) fn assert_holds(&self, ppa: Ppa) {
         let geometry = self.cells.geometry();
         geometry.assert_holds(ppa.block);
         assert!(ppa.page < geometry.pages_per_block, "{ppa} lies outside {geometry:?}");

@@ -5,7 +5,7 @@ use prefetch_index::prefetch_index;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
-use std::ops::RangeInclusive;
+use std::ops::{Deref, DerefMut, RangeInclusive};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -21,14 +21,23 @@ const WEAR: u64 = 0x77_6561_7221;
 /// The content of a flash array: everything that a power cut leaves.
 pub struct Cells {
     geometry: Geometry,
-    dies: Vec<Mutex<Die>>,
+    dies: Mutex<Vec<Die>>,
     /// The placeholder for an unreadable page.
     blank: Page,
     /// The last announced reads, for [`Self::prefetch`].
     announced: [AtomicU64; 2],
 }
 
-/// Aligned, so that the cache line of the lock also shows that no page of the die is unreadable.
+/// All dies of locked cells.
+pub(crate) struct Dies<'a>(MutexGuard<'a, Vec<Die>>);
+
+/// One die of locked cells.
+struct LockedDie<'a> {
+    dies: MutexGuard<'a, Vec<Die>>,
+    number: usize,
+}
+
+/// Aligned: it is one line of the processor's caches.
 #[derive(Clone, Serialize, Deserialize)]
 #[repr(align(64))]
 pub(crate) struct Die {
@@ -97,9 +106,9 @@ impl Cells {
         };
         let mut die = || {
             let blocks = (0..geometry.blocks_per_die()).map(|_| block()).collect();
-            Mutex::new(Die { blocks, unreadable: BTreeSet::new() })
+            Die { blocks, unreadable: BTreeSet::new() }
         };
-        let dies = (0..geometry.dies()).map(|_| die()).collect();
+        let dies = Mutex::new((0..geometry.dies()).map(|_| die()).collect());
         let blank = Page::new(&[], []);
         Self { geometry, dies, blank, announced: Default::default() }
     }
@@ -116,7 +125,7 @@ impl Cells {
             die.blocks.len() == geometry.blocks_per_die() as usize && die.blocks.iter().all(pages)
         };
         let fit = dies.len() == geometry.dies() as usize && dies.iter().all(fits);
-        let dies = dies.into_iter().map(Mutex::new).collect();
+        let dies = Mutex::new(dies);
         let blank = Page::new(&[], []);
         fit.then(|| Self { geometry, dies, blank, announced: Default::default() })
     }
@@ -153,8 +162,8 @@ impl Cells {
     }
 
     fn count(&self, is_one: impl Fn(&Block) -> bool) -> u32 {
-        let dies = self.dies.iter().map(|die| die.lock().unwrap_or_else(PoisonError::into_inner));
-        let count = dies.map(|die| die.blocks.iter().filter(|block| is_one(block)).count());
+        let dies = self.dies().0;
+        let count = dies.iter().map(|die| die.blocks.iter().filter(|block| is_one(block)).count());
         u32::try_from(count.sum::<usize>()).expect("far fewer than 2^32")
     }
 
@@ -283,22 +292,19 @@ impl Cells {
     /// Prefetches the memory that reads of these pages will touch, each of one segment of the data.
     /// For several reads soon: what one touches arrives while the others are prefetched.
     pub fn prefetch_all(&self, reads: &[(Ppa, u32)]) {
+        let dies = &*self.dies().0;
         for (ppa, _) in reads {
-            prefetch_index(&self.dies, ppa.block.die.0 as usize);
+            prefetch_index(dies, ppa.block.die.0 as usize);
         }
+        let block = |ppa: &Ppa| dies[ppa.block.die.0 as usize].of(ppa.block);
         for (ppa, _) in reads {
-            prefetch_index(&self.die(ppa.block).of(ppa.block).pages, ppa.page as usize);
+            prefetch_index(&block(ppa).pages, ppa.page as usize);
         }
-        self.each_page(reads, |page, _| page.prefetch());
-        self.each_page(reads, |page, segment| page.prefetch_content(segment as usize));
-    }
-
-    #[inline]
-    fn each_page(&self, reads: &[(Ppa, u32)], visit: impl Fn(&Page, u32)) {
+        let page = |ppa: &Ppa| block(ppa).pages.get(ppa.page as usize);
+        reads.iter().filter_map(|(ppa, _)| page(ppa)).for_each(Page::prefetch);
         for (ppa, segment) in reads {
-            let die = self.die(ppa.block);
-            if let Some(page) = die.of(ppa.block).pages.get(ppa.page as usize) {
-                visit(page, *segment);
+            if let Some(page) = page(ppa) {
+                page.prefetch_content(*segment as usize);
             }
         }
     }
@@ -306,17 +312,7 @@ impl Cells {
     /// Ends the sense of a read: `None` when the page is unreadable.
     #[inline]
     pub(crate) fn page(&self, ppa: Ppa) -> Option<Page> {
-        self.visit(ppa, Page::clone)
-    }
-
-    /// The same, without a reference that others see.
-    #[inline]
-    pub(crate) fn visit<T>(&self, ppa: Ppa, visit: impl FnOnce(&Page) -> T) -> Option<T> {
-        let die = self.die(ppa.block);
-        match die.of(ppa.block).pages.get(ppa.page as usize) {
-            Some(page) => die.is_readable(ppa).then(|| visit(page)),
-            None => panic!("{ppa} was never programmed, so it cannot be read"),
-        }
+        self.dies().page(ppa).cloned()
     }
 
     /// True when a programmed page has real bytes, in which a bit can flip.
@@ -361,10 +357,44 @@ impl Cells {
         drop(pages);
     }
 
+    /// Locks them.
     #[inline]
-    fn die(&self, block: BlockId) -> MutexGuard<'_, Die> {
+    pub(crate) fn dies(&self) -> Dies<'_> {
+        Dies(self.dies.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    #[inline]
+    fn die(&self, block: BlockId) -> LockedDie<'_> {
         self.geometry.assert_holds(block);
-        self.dies[block.die.0 as usize].lock().unwrap_or_else(PoisonError::into_inner)
+        LockedDie { dies: self.dies().0, number: block.die.0 as usize }
+    }
+}
+
+impl Dies<'_> {
+    /// Returns a programmed page. `None` when it is unreadable.
+    #[inline]
+    pub(crate) fn page(&self, ppa: Ppa) -> Option<&Page> {
+        let die = &self.0[ppa.block.die.0 as usize];
+        match die.of(ppa.block).pages.get(ppa.page as usize) {
+            Some(page) => die.is_readable(ppa).then_some(page),
+            None => panic!("{ppa} was never programmed, so it cannot be read"),
+        }
+    }
+}
+
+impl Deref for LockedDie<'_> {
+    type Target = Die;
+
+    #[inline]
+    fn deref(&self) -> &Die {
+        &self.dies[self.number]
+    }
+}
+
+impl DerefMut for LockedDie<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Die {
+        &mut self.dies[self.number]
     }
 }
 

@@ -57,9 +57,9 @@ pub(crate) struct Tally {
 
 impl Tally {
     #[inline]
-    pub(crate) fn read(&self, bytes: u32) {
-        self.reads.fetch_add(1, Relaxed);
-        self.bytes_read.fetch_add(u64::from(bytes), Relaxed);
+    pub(crate) fn reads(&self, reads: u64, bytes: u64) {
+        self.reads.fetch_add(reads, Relaxed);
+        self.bytes_read.fetch_add(bytes, Relaxed);
     }
 
     #[inline]

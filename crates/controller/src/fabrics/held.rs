@@ -9,6 +9,7 @@ use crate::fabrics::transfer::{room, sgl_len};
 use crate::namespace::{Namespace, NamespaceInUse};
 use crate::quick::Quick;
 use base::Buf;
+use media::Segments;
 use spec::{Command, Opcode};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -26,6 +27,8 @@ pub(crate) struct Held {
     pub(crate) commands: Vec<HeldCommand>,
     /// Reads, if it has blocks.
     pub(crate) reads: Vec<HeldRead>,
+    /// Empty: memory for what they read.
+    pub(crate) contents: Vec<Option<Segments>>,
 }
 
 /// A held command.
@@ -73,7 +76,7 @@ impl Pair {
         if self.outstanding() + held.len() >= usize::from(terms.entries) {
             return false;
         }
-        let Held { namespace: Some((_, namespace)), commands, reads } = &mut *held else {
+        let Held { namespace: Some((_, namespace)), commands, reads, .. } = &mut *held else {
             return false;
         };
         match &***namespace {

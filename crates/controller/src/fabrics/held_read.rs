@@ -1,5 +1,5 @@
 use crate::span::Span;
-use media::{Access, Blocks};
+use media::Blocks;
 use spec::{Command, Opcode};
 
 /// A Read of blocks that is held.
@@ -10,8 +10,8 @@ pub(crate) struct HeldRead {
 }
 
 impl HeldRead {
-    /// Decodes a command for `blocks`, and announces it to them. `room` is the length of the host's
-    /// buffer. Returns `None` if it is another command, or one that must be refused.
+    /// Decodes a command for `blocks`. `room` is the length of the host's buffer. Returns `None` if
+    /// it is another command, or one that must be refused.
     #[inline]
     pub(crate) fn decode(blocks: &dyn Blocks, command: &Command, room: u32) -> Option<Self> {
         if command.opcode() != Opcode::READ || command.is_fused() {
@@ -23,7 +23,6 @@ impl HeldRead {
         if bytes > room {
             return None;
         }
-        blocks.expect(span.first, Access::Read);
         Some(Self { command: *command, room })
     }
 }

@@ -1,7 +1,7 @@
 use crate::commit_queue::{Commit, CommitQueue, HasCommits, store_of};
 use crate::completion::Outcome;
 use crate::controller::Controller;
-use crate::fabrics::held::HeldCommand;
+use crate::fabrics::held::{HELD_MAX, Held, HeldCommand};
 use crate::fabrics::held_read::HeldRead;
 use crate::fabrics::io_context::IoContext;
 use crate::fabrics::job::{Job, Todo};
@@ -21,6 +21,7 @@ use crate::submission::Submission;
 use base::{Buf, Nanos};
 use clock::{BusyStage, Stages};
 use media::Blocks;
+use smallvec::SmallVec;
 use spec::{Command, Opcode, Status, Transfer};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -62,7 +63,7 @@ impl Pair {
         let count = held.len() as u64;
         if let Namespace::Block(blocks) = &**namespace {
             let blocks = (&namespace, &**blocks);
-            self.execute_reads(io_context, blocks, &mut held.reads, &mut work);
+            self.execute_reads(io_context, blocks, held, &mut work);
         }
         for HeldCommand { head, room, quick } in &mut held.commands {
             let begun = quick.begun(*room);
@@ -97,17 +98,25 @@ impl Pair {
         self: &Rc<Self>,
         io_context: &IoContext,
         (namespace, blocks): (&Arc<NamespaceInUse>, &dyn Blocks),
-        reads: &mut Vec<HeldRead>,
+        held: &mut Held,
         work: &mut Work,
     ) {
         let block_bytes = blocks.shape().block_bytes;
-        for HeldRead { command, room } in reads.drain(..) {
-            let (span, head) = (Span::of(&command), CommandHead::of(&command));
+        let spans = held.reads.iter().map(|read| {
+            let span = Span::of(&read.command);
+            (span.first, span.short())
+        });
+        let spans: SmallVec<[(u64, u32); HELD_MAX]> = spans.collect();
+        blocks.read_at_once(&spans, &mut held.contents);
+        for (read, content) in held.reads.drain(..).zip(held.contents.drain(..)) {
+            let HeldRead { command, room } = read;
+            let head = CommandHead::of(&command);
             let begun = Begun { bytes: 0, counted: Counted::Read, room };
-            if let Some(read) = blocks.read_at_once(span.first, span.short()) {
-                let outcome = Outcome::with_data(gathered(read, block_bytes));
+            if let Some(content) = content {
+                let outcome = Outcome::with_data(gathered(content, block_bytes));
                 self.conclude(io_context, Some(head), begun, outcome, work);
             } else {
+                namespace.expect(&command);
                 let ticket = self.take_slot(head).expect("the queue had room for the command");
                 let data = Buf::phantom(0, 0);
                 let todo = Todo::Execute(Submission { command, long_key: None, data });

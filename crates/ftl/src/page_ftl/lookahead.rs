@@ -2,7 +2,7 @@ use smallvec::SmallVec;
 
 /// Reads that are prefetched at most: together with what their answers touch, their data fits into
 /// a second-level cache.
-const READS_MAX: usize = 32;
+pub(crate) const READS_MAX: usize = 32;
 
 /// The first logical blocks of announced reads, since the last read began.
 #[derive(Debug, Default)]

@@ -1,13 +1,14 @@
 //! From logical blocks to their content.
 
 use crate::page_ftl::layout::NONE;
+use crate::page_ftl::lookahead::READS_MAX;
 use crate::page_ftl::spare::verified;
 use crate::page_ftl::state::State;
 use crate::page_ftl::{GcBlocking, PageFtl};
 use base::limits::BLOCK_BYTES;
 use clock::{Class, join_all};
-use media::{Error, Page, Segments};
-use nand::Ppa;
+use media::{Blocks, Error, Page, Segments};
+use nand::{InstantReads, Ppa};
 use smallvec::SmallVec;
 
 /// Neighbouring logical blocks that one read covers.
@@ -44,23 +45,51 @@ impl PageFtl {
         self.read_in_turn(first, count, class).await
     }
 
-    /// Returns the content of `count` blocks from `first`, if nothing has to be waited for and all
-    /// of it is as it was written.
-    pub(crate) fn read_blocks_at_once(&self, first: u32, count: u32) -> Option<Segments> {
-        let mut state = self.state();
-        self.prefetch_announced(&mut state);
+    /// Performs `reads`, each of a number of blocks from a first one on, as
+    /// [`Blocks::read_at_once`] says.
+    pub(crate) fn read_blocks_at_once(
+        &self,
+        reads: &[(u32, u32)],
+        contents: &mut Vec<Option<Segments>>,
+    ) {
+        if !self.reads_at_once() {
+            return contents.extend(reads.iter().map(|_| None));
+        }
+        let state = self.state();
+        if reads.len() > 1 {
+            for (first, _) in reads {
+                state.map.prefetch(*first);
+            }
+            self.prefetch_reads(&state, reads.iter().map(|(first, _)| *first));
+        }
+        let Some(mut flash) = self.nand.instant_reads() else {
+            return contents.extend(reads.iter().map(|_| None));
+        };
+        let content =
+            |&(first, count): &(u32, u32)| self.content_at_once(&state, &mut flash, first, count);
+        contents.extend(reads.iter().map(content));
+    }
+
+    /// Returns the content of `count` blocks from `first`, if all of it is as it was written.
+    #[inline]
+    fn content_at_once(
+        &self,
+        state: &State,
+        flash: &mut InstantReads<'_>,
+        first: u32,
+        count: u32,
+    ) -> Option<Segments> {
         let mut data = Segments::new();
         let (mut at, end) = (first, first + count);
         while at < end {
-            let Run { count, place } = self.run(&state, at, end - at);
+            let Run { count, place } = self.run(state, at, end - at);
             let found = match place {
                 Place::Nowhere => self.zeros(count),
-                Place::Memory(slot) => self.in_memory(&state, slot, count).ok()?,
+                Place::Memory(slot) => self.in_memory(state, slot, count).ok()?,
                 Place::Flash(slot) => {
                     let (page, within) = self.layout.split_slot(slot);
                     let content = |page: &Page| verified(page, within, count, self.layout.slots);
-                    let ppa = self.layout.ppa(page);
-                    self.nand.read_at_once(ppa, count * BLOCK_BYTES, content)?.ok()?
+                    flash.read(self.layout.ppa(page), count * BLOCK_BYTES, content)?.ok()?
                 }
             };
             add(&mut data, found);
@@ -188,19 +217,19 @@ impl PageFtl {
     #[inline]
     fn prefetch_announced(&self, state: &mut State) {
         if let Some(announced) = state.lookahead.take() {
-            self.prefetch_reads(state, &announced);
+            self.prefetch_reads(state, announced.into_iter());
         }
     }
 
     /// Prefetches the memory that reads of these blocks will touch: a miss of the cache of one
     /// overlaps with those of the others.
-    fn prefetch_reads(&self, state: &State, blocks: &[u32]) {
-        let slots = blocks.iter().map(|block| state.map.get(*block));
+    fn prefetch_reads(&self, state: &State, blocks: impl Iterator<Item = u32>) {
+        let slots = blocks.map(|block| state.map.get(block));
         let reads = slots.filter(|slot| *slot != NONE).map(|slot| {
             let (page, within) = self.layout.split_slot(slot);
             (self.layout.ppa(page), within)
         });
-        let reads: SmallVec<[(Ppa, u32); 32]> = reads.collect();
+        let reads: SmallVec<[(Ppa, u32); READS_MAX]> = reads.take(READS_MAX).collect();
         self.nand.cells().prefetch_all(&reads);
     }
 

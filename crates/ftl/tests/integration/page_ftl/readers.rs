@@ -5,7 +5,7 @@ use crate::page_ftl::rig::{BLOCKINGS, FRONTIERS, GEOMETRY, cells, config, one_pl
 use base::{Nanos, Rng};
 use clock::{Class, Group, Stage, sleep, spawn};
 use ftl::{PageFtl, PageFtlConfig, WriteAck};
-use media::Blocks;
+use media::{Blocks, Segments};
 use nand::{
     Cells, Counters, FaultKind, FaultPlan, FaultRule, Model, Nand, Registers, Timing, When,
 };
@@ -62,6 +62,13 @@ fn instant(cells: &Arc<Cells>, faults: FaultPlan, group: Group) -> Arc<Nand> {
     Arc::new(Nand::new(cells.clone(), timing, faults, group))
 }
 
+/// Reads so many blocks from each of these on, as far as nothing has to be waited for.
+fn at_once<const N: usize>(ftl: &PageFtl, reads: [(u64, u32); N]) -> [Option<Segments>; N] {
+    let mut contents = Vec::new();
+    ftl.read_at_once(&reads, &mut contents);
+    contents.try_into().expect("one for each read")
+}
+
 #[test]
 fn reads_at_once_find_what_other_reads_find() {
     for ack in [WriteAck::Program, WriteAck::Buffer { bytes: 1 << 20 }] {
@@ -79,16 +86,20 @@ fn reads_at_once_find_what_other_reads_find() {
                 let data = Content::data(&contents, &mut rng);
                 ftl.write(block, data, Class::HostWrite).await.expect("nothing fails");
                 let at = rng.below(ftl.shape().blocks - 8);
-                let found = ftl.read_at_once(at, 8).expect("nothing takes time");
-                let expected = ftl.read(at, 8, Class::HostRead).await.expect("nothing fails");
-                assert_eq!(Content::of_blocks(&found), Content::of_blocks(&expected));
+                let reads = [(at, 8), (block, 1)];
+                for (found, (first, count)) in at_once(&ftl, reads).into_iter().zip(reads) {
+                    let found = found.expect("nothing takes time");
+                    let expected = ftl.read(first, count, Class::HostRead).await;
+                    let expected = expected.expect("nothing fails");
+                    assert_eq!(Content::of_blocks(&found), Content::of_blocks(&expected));
+                }
             }
             assert!(ftl.counts().victims > 0);
             // Cleaning ends.
             sleep(Nanos(1), Stage::Queue).await;
             for at in 0..ftl.shape().blocks - 8 {
                 let before = nand.counters();
-                assert!(ftl.read_at_once(at, 8).is_some());
+                assert!(at_once(&ftl, [(at, 8)])[0].is_some());
                 let between = nand.counters();
                 ftl.read(at, 8, Class::HostRead).await.expect("nothing fails");
                 let of = |now: Counters, then: Counters| {
@@ -107,7 +118,7 @@ fn reads_wait_where_flash_takes_time_or_may_fail() {
     let blocks = async |ftl: Arc<PageFtl>| {
         let data = Content::data(&[Content::Words(1)], &mut Rng::new(3));
         ftl.write(7, data, Class::HostWrite).await.expect("nothing fails");
-        ftl.read_at_once(7, 1).is_some()
+        at_once(&ftl, [(7, 1)])[0].is_some()
     };
     assert!(!config(&cells).on_blank(&cells, async |ftl, _| blocks(ftl).await));
     let rules = vec![FaultRule::new(FaultKind::UncorrectableRead, When::Ppm(1))];
