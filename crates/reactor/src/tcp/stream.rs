@@ -52,16 +52,17 @@ impl TcpStream {
         Ok(Self::of(fd, self.is_shut.replace(true)))
     }
 
-    /// Returns the number of reads and writes, those that moved nothing included, and the bytes
-    /// that they moved. A handle on the connection for another reactor counts anew.
+    /// Returns the number of reads and writes that moved something, and the bytes that they moved.
+    /// A reactor reads a hot socket in vain while it is idle, so such reads are no cost of it. A
+    /// handle on the connection for another reactor counts anew.
     pub fn traffic(&self) -> (u64, u64) {
         (self.calls.get(), self.bytes.get())
     }
 
     #[inline]
-    fn count(&self, moved: Option<usize>) {
+    fn count(&self, moved: usize) {
         self.calls.set(self.calls.get() + 1);
-        self.bytes.set(self.bytes.get() + moved.unwrap_or(0) as u64);
+        self.bytes.set(self.bytes.get() + moved as u64);
     }
 
     /// The address of the other end. Fails when the connection is gone.
@@ -93,8 +94,8 @@ impl Stream for TcpStream {
             }
         };
         let read = unless_blocked(read)?;
-        self.count(read);
-        if read.is_some() {
+        if let Some(read) = read {
+            self.count(read);
             self.misses.set(0);
             driver::count_read();
         }
@@ -115,7 +116,9 @@ impl Stream for TcpStream {
             }
         };
         let written = unless_blocked(written)?;
-        self.count(written);
+        if let Some(written) = written {
+            self.count(written);
+        }
         Ok(written)
     }
 

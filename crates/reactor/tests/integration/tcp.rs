@@ -182,6 +182,28 @@ fn connection_that_is_handed_over_outlives_its_first_handle() {
     });
 }
 
+/// A reactor reads the socket of an idle connection again and again, if it is hot.
+#[test]
+fn calls_that_move_nothing_are_no_traffic() {
+    serve(async {
+        let (near, far) = pair(loopback()).await;
+        let mut bytes = vec![0; 1 << 16];
+        for _ in 0..100 {
+            assert_eq!(near.try_read(&mut [IoSliceMut::new(&mut bytes)]), Ok(None));
+        }
+        assert_eq!(near.traffic(), (0, 0));
+        write_all(&far, b"two").await.unwrap();
+        near.readable().await;
+        assert_eq!(near.try_read(&mut [IoSliceMut::new(&mut bytes)]), Ok(Some(3)));
+        assert_eq!(near.traffic(), (1, 3));
+        let (mut calls, mut sent) = (1, 3);
+        while let Some(written) = near.try_write(&[IoSlice::new(&bytes)]).unwrap() {
+            (calls, sent) = (calls + 1, sent + written as u64);
+        }
+        assert_eq!(near.traffic(), (calls, sent), "the last write found no room");
+    });
+}
+
 #[test]
 fn ends_and_resets_are_told_apart() {
     serve(async {
