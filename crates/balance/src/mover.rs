@@ -21,15 +21,17 @@ const SHARE_MIN: f64 = 0.001;
 /// - Of the connections, it chooses the one that evens the two cores out best. One that would make
 ///   the other core the busier one moves only if the difference falls by more than `spread`. So a
 ///   core keeps a hot connection that is most of its load.
-/// - A move has to be due in [`DUE_WINDOWS`] windows in a row. Then both cores rest. The core that
-///   gave a connection away rests twice as long if the difference has not fallen since its last
-///   move.
+/// - A move has to be due in [`DUE_WINDOWS`] windows in a row. Of the first of them, only the
+///   shares of the cores are known. Then both cores rest. The core that gave a connection away
+///   rests twice as long if the difference has not fallen since its last move.
 #[derive(Clone, Debug)]
 pub struct ConnectionMover {
     /// The number of this core.
     core: usize,
     /// For how many windows a move has been due.
     due: u32,
+    /// Whether the last window was unbalanced, so that it has read what each connection did.
+    was_unbalanced: bool,
     /// Windows left without a move.
     rest: u32,
     /// The length of its last rest.
@@ -46,7 +48,7 @@ pub struct ConnectionMover {
 pub struct ConnectionWork {
     /// Its number in the server.
     pub number: u64,
-    /// Reads from and writes to its socket.
+    /// Reads from and writes to its socket that moved something.
     pub calls: u64,
     /// Requests received.
     pub requests: u64,
@@ -76,7 +78,8 @@ impl ConnectionMover {
     /// A mover for the core with this number.
     pub fn new(core: usize) -> Self {
         let (rest_windows, moved_at) = (REST_WINDOWS, f64::MAX);
-        Self { core, due: 0, rest: 0, rest_windows, moved_at, stayed: Vec::new() }
+        let (due, rest, was_unbalanced) = (0, 0, false);
+        Self { core, due, was_unbalanced, rest, rest_windows, moved_at, stayed: Vec::new() }
     }
 
     /// Notes that the core has got a connection of another one.
@@ -93,8 +96,9 @@ impl ConnectionMover {
 
     /// Takes the measurement of a window of length `window`: for how long each core was busy.
     /// Returns the move that is due. `connections` returns what each connection of this core did
-    /// since its last call. It is called only if the core is the busiest one, busier than the
-    /// settings `overload` and `spread` allow: there may be many connections.
+    /// since its last call. It is called only in an unbalanced window, in which the core is the
+    /// busiest one, and busier than the settings `overload` and `spread` allow: there may be many
+    /// connections. So the first of several unbalanced windows learns nothing of its connections.
     ///
     /// # Panics
     /// If the window is empty, or `busy` lacks this core.
@@ -117,9 +121,13 @@ impl ConnectionMover {
         self.stayed.iter_mut().for_each(|(_, windows)| *windows -= 1);
         self.stayed.retain(|(_, windows)| *windows > 0);
         let may = |number| self.stayed.iter().all(|(stayed, _)| *stayed != number);
-        let best = || best(here, gap, &connections(), settings.spread, may);
-        let best = is_unbalanced.then(best).flatten();
-        self.due = if best.is_some() { self.due + 1 } else { 0 };
+        let work = is_unbalanced.then(connections);
+        let was_unbalanced = std::mem::replace(&mut self.was_unbalanced, is_unbalanced);
+        // The work up to the first unbalanced window is not of this window.
+        let is_first = is_unbalanced && !was_unbalanced;
+        let work = work.filter(|_| !is_first);
+        let best = work.and_then(|work| best(here, gap, &work, settings.spread, may));
+        self.due = if is_first || best.is_some() { self.due + 1 } else { 0 };
         if self.rest > 0 {
             self.rest -= 1;
             return None;
@@ -290,6 +298,30 @@ mod tests {
         let mut scene = Scene::new(&[&[30, 30], &[30, 30], &[]]);
         scene.end_windows(4, none);
         assert_eq!(scene.moves.len(), 1, "{:?}", scene.moves);
+    }
+
+    /// The first reading of each unbalanced time has the work of the balanced one before.
+    #[test]
+    fn work_of_balanced_windows_moves_nothing_and_delays_nothing() {
+        let work = |number, calls| ConnectionWork { number, calls, ..Default::default() };
+        let (even, alone) = ([work(1, 50), work(2, 50)], [work(1, 100), work(2, 0)]);
+        let settings = Settings::default();
+        // Each time is of so many unbalanced windows, after a balanced one.
+        let moves = |earlier: [ConnectionWork; 2], now: [ConnectionWork; 2], times: &[u32]| {
+            let (mut mover, mut moves) = (ConnectionMover::new(0), Vec::new());
+            for windows in times {
+                mover.end_window(WINDOW, &[WINDOW; 2], || panic!("balanced"), &settings);
+                let mut first = Some(earlier);
+                for window in 0..*windows {
+                    let work = || first.take().unwrap_or(now).to_vec();
+                    let due = mover.end_window(WINDOW, &[WINDOW, Nanos::ZERO], work, &settings);
+                    moves.extend(due.map(|_| window));
+                }
+            }
+            moves
+        };
+        assert_eq!(moves(alone, even, &[2, 2, 3]), [2], "of the last time");
+        assert_eq!(moves(even, alone, &[1, 9, 9]), []);
     }
 
     #[test]
