@@ -23,7 +23,7 @@ impl MoveRequest {
         }
     }
 
-    /// Takes the request back. A connection that has begun to leave still leaves.
+    /// Takes the request back. A connection that has begun to leave still leaves, if it can soon.
     pub fn withdraw(&self) {
         if self.0.get() == State::Asked {
             self.0.set(State::Idle);

@@ -17,7 +17,7 @@ mod writer;
 pub use budget::Budget;
 pub use config::Config;
 pub use ended::Ended;
-pub use limits::{COMMANDS_MAX, H2C_DATA_MAX, LARGE, TIMEOUT, UNANSWERED_MAX};
+pub use limits::{COMMANDS_MAX, H2C_DATA_MAX, LARGE, LEAVE_MAX, TIMEOUT, UNANSWERED_MAX};
 pub use parked::{Left, ParkedConnection};
 
 use connection::Connection;
@@ -40,8 +40,9 @@ pub async fn serve<S: Stream>(
     }
 }
 
-/// As [`serve`], or until the connection has left as `moves` asks it to. Continues `parked`, which
-/// another reactor has left with; `port` has to be of the same subsystems.
+/// As [`serve`], or until the connection has left as `moves` asks it to. One that cannot leave
+/// within [`LEAVE_MAX`] clears the request and stays. Continues `parked`, which another reactor has
+/// left with; `port` has to be of the same subsystems.
 pub async fn serve_until_moved<S: Stream>(
     stream: Rc<S>,
     port: Rc<dyn Port>,

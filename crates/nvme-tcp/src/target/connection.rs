@@ -37,6 +37,8 @@ pub(super) struct Connection<S> {
     pub(super) stream: Rc<S>,
     pub(super) config: Config,
     pub(super) moves: Rc<MoveRequest>,
+    /// How often it has begun to leave.
+    pub(super) leaves: Cell<u64>,
     pub(super) state: RefCell<State>,
     /// `None` before the `ICReq` and after it is closed.
     pub(super) queue: RefCell<Option<Rc<dyn HostQueue>>>,
@@ -52,8 +54,8 @@ pub(super) struct Connection<S> {
     reason: Cell<Option<Ended>>,
     /// Notified when there is something to send, or the course changes.
     pub(super) work: Notify,
-    /// Notified when a command may have finished, or the course changes.
-    room: Notify,
+    /// Notified when a command may have finished, the course changes, or the connection stays.
+    pub(super) room: Notify,
     /// Notified when the writer has ended.
     pub(super) end: Notify,
     pub(super) writer_has_ended: Cell<bool>,
@@ -94,6 +96,7 @@ impl<S: Stream> Connection<S> {
             stream,
             config,
             moves,
+            leaves: Cell::new(0),
             state: RefCell::new(State {
                 outbox,
                 transfers: Transfers::default(),
@@ -244,7 +247,8 @@ impl<S: Stream> Connection<S> {
         self.commands.get() < COMMANDS_MAX && self.unanswered.get() < UNANSWERED_MAX
     }
 
-    /// Waits until [`Self::take_command`] may succeed, or the course has changed.
+    /// Waits until [`Self::take_command`] may succeed, the course has changed, or a connection that
+    /// leaves stays.
     pub(super) async fn wait_for_room(&self) {
         self.room.wait().await;
     }

@@ -2,6 +2,7 @@
 
 use super::admission::Need;
 use super::connection::{Connection, Course};
+use super::limits::LEAVE_MAX;
 use crate::framing::Inbox;
 use controller::{DetachedQueue, HostQueue};
 use net::Stream;
@@ -10,19 +11,34 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 impl<S: Stream> Connection<S> {
-    /// Has later commands wait that need data of the host or budget. Returns false if the
-    /// connection stays: its queue does not move, or it has fused commands.
-    pub(super) fn begin_to_leave(&self) -> bool {
+    /// Has later commands wait that need data of the host or budget, for [`LEAVE_MAX`] at most.
+    /// Returns false if the connection stays: its queue does not move, or it has fused commands.
+    pub(super) fn begin_to_leave(self: &Rc<Self>) -> bool {
         let queue = self.queue.borrow();
         let may_move = queue.as_ref().is_some_and(|queue| queue.may_move());
         let leaves = may_move && self.state.borrow().fused.is_empty();
         drop(queue);
-        if leaves {
-            self.moves.begin();
-        } else {
+        if !leaves {
             self.stay();
+        } else if !self.moves.is_leaving() {
+            self.moves.begin();
+            self.limit_leave();
         }
         leaves
+    }
+
+    /// Has a connection that begins to leave stay if it has not left within [`LEAVE_MAX`].
+    fn limit_leave(self: &Rc<Self>) {
+        let number = self.leaves.get() + 1;
+        self.leaves.set(number);
+        let connection = Rc::downgrade(self);
+        clock::spawn_at(clock::host_now() + LEAVE_MAX, async move || {
+            let Some(connection) = connection.upgrade() else { return };
+            if connection.leaves.get() == number && connection.moves.is_leaving() {
+                connection.stay();
+                connection.room.notify();
+            }
+        });
     }
 
     /// Drops a request to move, and starts the commands that wait because of it.

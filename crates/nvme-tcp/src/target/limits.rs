@@ -8,6 +8,11 @@ pub const H2C_DATA_MAX: u32 = 256 << 10;
 /// a PDU that it has begun, and to close the connection.
 pub const TIMEOUT: Nanos = Nanos::from_secs(30);
 
+/// Timeout to leave the reactor, after which the connection stays: later commands wait while it
+/// leaves, and a host may withhold requested data without end. Longer than most commands take, and
+/// a round trip to a distant host.
+pub const LEAVE_MAX: Nanos = Nanos::from_millis(100);
+
 /// Commands on a connection at a time, from their arrival until the group of their response is
 /// sent: as many as a queue has entries, and a group. If a host sends more, the reader pauses until
 /// the first are done.

@@ -154,8 +154,8 @@ impl<S: Stream> Reader<S> {
     }
 
     /// Detaches the queue for a move, when the commands in flight are answered. Returns `None` if
-    /// the connection stays, or if the host has to send more first: the data of a command that was
-    /// asked for it, or of a PDU that it has begun.
+    /// the connection stays, also because they take too long, or if the host has to send more
+    /// first: the data of a command that was asked for it, or of a PDU that it has begun.
     #[inline(never)]
     async fn leave(&mut self) -> Result<Option<DetachedQueue>, Ended> {
         let connection = &self.connection;
@@ -166,6 +166,9 @@ impl<S: Stream> Reader<S> {
         self.awaited = None;
         connection.set_deadline(None);
         while connection.course() == Course::Open {
+            if !connection.moves.is_leaving() {
+                return Ok(None);
+            }
             if connection.is_settled() {
                 return Ok(connection.detach());
             }

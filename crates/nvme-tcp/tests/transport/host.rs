@@ -1,9 +1,9 @@
 use crate::port::{Door, Shelf};
 use base::{Buf, BufMut, BufPool, Nanos};
-use net::{Conditions, End, Network, Stream};
+use net::{Conditions, End, MoveRequest, Network, Stream};
 use nvme_tcp::framing::{Arrival, Counters, Inbox, Outbox, Read, Terms, Written};
 use nvme_tcp::pdu::{CapsuleCmd, Digests, H2cData, Header, IcReq, IcResp, Side, TermReq};
-use nvme_tcp::target::{Budget, Config, Ended, serve};
+use nvme_tcp::target::{Budget, Config, Ended, Left, serve_until_moved};
 use spec::{Command, Completion, DataPointer, Opcode, StoreOptions};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -44,6 +44,8 @@ pub(crate) struct Host {
     pub(crate) outbox: Outbox,
     pub(crate) shelf: Rc<Shelf>,
     pub(crate) counters: Rc<Counters>,
+    /// Asks the target's end to move, which it never does.
+    pub(crate) moves: Rc<MoveRequest>,
     /// Why the target's end is over, and since when.
     pub(crate) ended: Rc<Cell<Option<(Ended, Nanos)>>>,
     started: Option<Came>,
@@ -81,8 +83,11 @@ impl Host {
         let config = Config { pool: BufPool::new(1 << 22), counters: counters.clone() };
         let ended = Rc::new(Cell::new(None));
         let (door, over) = (Rc::new(Door(shelf.clone())), ended.clone());
+        let moves = Rc::<MoveRequest>::default();
+        let shared = (budget, moves.clone());
         clock::spawn(async move {
-            let ended = serve(Rc::new(far), door, config, budget).await;
+            let left = serve_until_moved(Rc::new(far), door, config, shared, None).await;
+            let Left::Ended(ended) = left else { panic!("its queue does not move") };
             over.set(Some((ended, clock::now())));
         });
         Self {
@@ -91,6 +96,7 @@ impl Host {
             outbox: Outbox::new(Side::Host, Rc::default()),
             shelf,
             counters,
+            moves,
             ended,
             started: None,
         }

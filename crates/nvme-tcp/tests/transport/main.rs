@@ -12,6 +12,7 @@ mod fused;
 mod host;
 mod in_capsule;
 mod layouts;
+mod leaving;
 mod noise;
 mod outbox;
 mod port;

@@ -11,6 +11,8 @@ use std::rc::Rc;
 #[derive(Default)]
 pub(crate) struct Shelf {
     pub(crate) delay: Cell<Nanos>,
+    /// Whether its queues say that they can move. None does.
+    pub(crate) may_move: Cell<bool>,
     /// Whether responses may do without their capsule.
     pub(crate) may_elide: Cell<bool>,
     /// Data to return: of Stores, and put here by the test.
@@ -63,6 +65,10 @@ impl HostQueue for Queue {
 
     /// Executes nothing: a task executes each command.
     fn execute_held(&self) {}
+
+    fn may_move(&self) -> bool {
+        self.shelf.may_move.get()
+    }
 
     fn close(&self) {
         self.is_closed.set(true);
