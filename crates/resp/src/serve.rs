@@ -111,6 +111,10 @@ pub async fn serve_until_moved<S: Stream>(
         is_over: Cell::new(false),
         has_left: Cell::new(false),
     });
+    if connection.wire.is_ending() {
+        // It was ended on its way here: what it has sent since is not executed.
+        connection.stream.shut_down();
+    }
     let (writer, guard) = (connection.clone(), connection.clone());
     clock::spawn(async move { writer.write().await });
     clock::spawn(async move {

@@ -125,6 +125,11 @@ impl Wire {
         }
     }
 
+    /// Returns whether [`Self::end`] was called.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.ending().is_asked_for
+    }
+
     /// Sets `has_left`, and wakes the task that waits in [`Self::ended`] with it. The next reactor
     /// of the connection has a task of its own there.
     pub(crate) fn leave(&self, has_left: &Cell<bool>) {

@@ -72,6 +72,29 @@ fn a_client_that_has_moved_is_ended_by_its_id() {
     });
 }
 
+/// The next reactor ends it, and executes nothing that it has sent on its way.
+#[test]
+fn a_client_on_its_way_is_ended_by_its_id() {
+    Reactor::new(None).run(async {
+        let way = Nanos::from_millis(10);
+        let (door, moves) = (ours::door(1).await, Moves::slow(Nanos(1), way));
+        let mut client = ours::Client::connect_moving(&door, 1, moves.clone());
+        let Answer::Integer(id) = client.ask(&line("client id"), 1).await.remove(0) else {
+            panic!("an id is a number")
+        };
+        ours::pass(1).await;
+        assert_eq!((moves.count(), client.is_over()), (1, false), "it is on its way");
+        let mut other = ours::Client::connect(&door, 2);
+        let killed = other.ask(&line(&format!("client kill id {id}")), 1).await;
+        assert_eq!(killed, [Answer::Integer(1)]);
+        client.say(&line("incr key"));
+        ours::pass(20).await;
+        assert!(client.is_over());
+        assert_eq!((moves.count(), door.census(9).len()), (1, 1));
+        assert_eq!(other.ask(&line("get key"), 1).await, [Answer::NullBulk]);
+    });
+}
+
 /// Its next reactor may have stopped.
 #[test]
 fn a_client_that_is_dropped_on_its_way_is_forgotten() {

@@ -184,13 +184,20 @@ impl Client {
 #[derive(Clone)]
 pub(crate) struct Moves {
     every: Nanos,
+    /// For how long a client is on its way.
+    takes: Nanos,
     loses: bool,
     count: Rc<Cell<u64>>,
 }
 
 impl Moves {
     pub(crate) fn new(every: Nanos) -> Self {
-        Self { every, loses: false, count: Rc::default() }
+        Self { every, takes: Nanos::ZERO, loses: false, count: Rc::default() }
+    }
+
+    /// No reactor serves a client for so long while it moves.
+    pub(crate) fn slow(every: Nanos, takes: Nanos) -> Self {
+        Self { takes, ..Self::new(every) }
     }
 
     /// Loses clients as they move.
@@ -220,6 +227,7 @@ impl Moves {
             if self.loses {
                 return;
             }
+            clock::sleep(self.takes, Stage::Queue).await;
             client = moved;
         }
     }
