@@ -99,7 +99,7 @@ impl Links {
         clock::set_busy_stage(BusyStage::Background);
         let mut mover = ConnectionMover::new(place);
         let (mut began, mut before) = (clock::host_now(), self.reactors.busy());
-        let (mut arrived, mut asked) = (0, Weak::<MovableConnection>::new());
+        let (mut arrived, mut asked) = (0, Vec::<Weak<MovableConnection>>::new());
         loop {
             let length = || self.reactors.config().settings.window;
             let now = end_of_window(began, length).await;
@@ -111,17 +111,21 @@ impl Links {
                 arrived = connections.migrations().arrived;
                 mover.connection_arrived();
             }
-            let still_here = asked.upgrade();
-            if let Some(number) = still_here.and_then(|connection| connection.withdraw_move()) {
-                mover.connection_stayed(number);
-                asked = Weak::new();
-            }
+            // One that has begun to leave may take several windows, and stay after all.
+            asked.retain(|connection| {
+                let Some(connection) = connection.upgrade() else { return false };
+                let stayed = connection.withdraw_move();
+                if let Some(number) = stayed {
+                    mover.connection_stayed(number);
+                }
+                stayed.is_none()
+            });
             if !config.policy.places_connections() {
                 mover = ConnectionMover::new(place);
             } else if let Some(due) =
                 mover.end_window(now - began, &grown, || connections.work(), &config.settings)
             {
-                asked = connections.ask_to_move(due.number, due.to);
+                asked.push(connections.ask_to_move(due.number, due.to));
             }
             (began, before) = (now, busy);
         }
