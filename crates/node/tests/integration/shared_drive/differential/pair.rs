@@ -36,8 +36,9 @@ pub(crate) struct Pair {
     many: Side,
     /// The file of the drive of several reactors, if it is on a disk.
     file: Option<File>,
-    /// Whether several reactors must give open connections to each other.
-    moves: bool,
+    /// Of which protocols several reactors must give open connections to each other, and have not:
+    /// NVMe, and Redis.
+    awaited: [bool; 2],
     /// One for each client.
     comparers: Vec<Comparer>,
     name: String,
@@ -71,7 +72,7 @@ impl Pair {
             many,
             file: files.map(|(_, many)| many),
             // The policy `auto` first diverts commands, which may be enough.
-            moves: balance.is_some_and(|balance| balance.policy == Policy::Connections),
+            awaited: [balance.is_some_and(|balance| balance.policy == Policy::Connections); 2],
             comparers: (0..CLIENTS).map(|_| Comparer::default()).collect(),
             name: format!("seed {seed}, {server}"),
             last: VecDeque::new(),
@@ -146,9 +147,15 @@ impl Pair {
         }
     }
 
-    /// Returns true while no connection has moved, if one must.
-    pub(crate) fn awaits_move(&self) -> bool {
-        self.moves && self.many.moved() == 0
+    /// Returns true while no connection of a protocol has moved, if one must.
+    pub(crate) fn awaits_move(&mut self) -> bool {
+        if self.awaited != [false; 2] {
+            let have_moved = self.many.is_spread_anew();
+            for (is_awaited, has_moved) in self.awaited.iter_mut().zip(have_moved) {
+                *is_awaited &= !has_moved;
+            }
+        }
+        self.awaited != [false; 2]
     }
 
     /// Compares what both drives hold, and both servers' counters. Then a new server of one reactor

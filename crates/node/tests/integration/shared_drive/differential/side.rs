@@ -18,6 +18,8 @@ pub(crate) struct Side {
     scene: Scene,
     clients: Vec<Client>,
     _admin: Peer,
+    /// The NVMe connections and the Redis clients of each reactor, once all have connected.
+    spread: [Vec<u64>; 2],
 }
 
 impl Side {
@@ -29,16 +31,15 @@ impl Side {
         let queues = 1..=u16::try_from(HOSTS).unwrap();
         let hosts = queues.map(|id| Client::Host(Peer::io(scene.address(), controller, id)));
         let clients = redis.chain(hosts).collect();
-        let side = Self { scene, clients, _admin: admin };
+        let spread = spread(&scene);
+        let side = Self { scene, clients, _admin: admin, spread };
         side.check_spread();
         side
     }
 
     /// Checks that each reactor has Redis clients and hosts.
     fn check_spread(&self) {
-        let reactors = self.scene.status().reactors;
-        let redis: Vec<u64> = reactors.iter().map(|reactor| reactor.redis_clients).collect();
-        let hosts: Vec<u64> = reactors.iter().map(|reactor| reactor.connections).collect();
+        let [hosts, redis] = &self.spread;
         assert!(redis.iter().all(|count| *count > 0), "Redis clients of each reactor: {redis:?}");
         assert!(hosts.iter().all(|count| *count > 0), "connections of each reactor: {hosts:?}");
         assert_eq!(redis.iter().sum::<u64>(), REDIS_CLIENTS as u64);
@@ -66,6 +67,13 @@ impl Side {
         self.scene.status().reactors.iter().map(|reactor| reactor.connections_moved).sum()
     }
 
+    /// Returns whether connections of hosts are on other reactors than at the start, and whether
+    /// Redis clients are. None connects or ends, so some have moved.
+    pub(crate) fn is_spread_anew(&self) -> [bool; 2] {
+        let now = spread(&self.scene);
+        [0, 1].map(|kind| now[kind] != self.spread[kind])
+    }
+
     pub(crate) fn ask(&mut self, client: usize, requests: &[Request]) -> Vec<Reply> {
         self.clients[client].ask(requests)
     }
@@ -87,8 +95,15 @@ impl Side {
     }
 
     pub(crate) fn stop(self) {
-        let Self { scene, clients, _admin } = self;
+        let Self { scene, clients, .. } = self;
         drop(clients);
         scene.server.stop().unwrap();
     }
+}
+
+/// Returns the NVMe connections and the Redis clients of each reactor.
+fn spread(scene: &Scene) -> [Vec<u64>; 2] {
+    let reactors = scene.status().reactors;
+    let hosts = reactors.iter().map(|reactor| reactor.connections).collect();
+    [hosts, reactors.iter().map(|reactor| reactor.redis_clients).collect()]
 }
