@@ -118,25 +118,26 @@ pub(super) fn of_devices(width: u16) -> Vec<Column<DeviceSample>> {
 }
 
 /// Returns the columns of reactors, each with its number. In a terminal of 80 columns the stages,
-/// commands in flight and diverted commands are dropped.
+/// commands in flight, long polls and diverted commands are dropped.
 pub(super) fn of_reactors(width: u16) -> Vec<Column<(usize, ReactorSample)>> {
     let columns = vec![
         column("reactor", 7, NAME, |(place, _): &(usize, ReactorSample)| place.to_string()),
-        column("busy", 7, 14, |(_, it)| percent(it.busy_percent)),
+        column("busy", 7, 15, |(_, it)| percent(it.busy_percent)),
         column("receive", 7, 3, |(_, it)| percent(it.stage_percent.receive)),
         column("kv", 7, 4, |(_, it)| percent(it.stage_percent.kv)),
         column("submit", 7, 1, |(_, it)| percent(it.stage_percent.submit)),
         column("complete", 8, 2, |(_, it)| percent(it.stage_percent.complete)),
         column("background", 10, 0, |(_, it)| percent(it.stage_percent.background)),
-        column("locks", 7, 11, |(_, it)| percent(it.lock_wait_percent)),
-        column("NVMe", 6, 9, |(_, it)| grouped(it.connections)),
+        column("locks", 7, 12, |(_, it)| percent(it.lock_wait_percent)),
+        column("NVMe", 6, 10, |(_, it)| grouped(it.connections)),
         column("in flight", 9, 6, |(_, it)| grouped(it.in_flight)),
-        column("Redis", 6, 8, |(_, it)| grouped(it.redis_clients)),
-        column("commands/s", 10, 13, |(_, it)| rounded(it.commands_per_second)),
-        column("MB/s stored", 11, 12, |(_, it)| tenths(it.bytes_stored_per_second / 1e6)),
-        column("cleaned", 7, 10, |(_, it)| grouped(it.extents_cleaned)),
+        column("Redis", 6, 9, |(_, it)| grouped(it.redis_clients)),
+        column("commands/s", 10, 14, |(_, it)| rounded(it.commands_per_second)),
+        column("MB/s stored", 11, 13, |(_, it)| tenths(it.bytes_stored_per_second / 1e6)),
+        column("cleaned", 7, 11, |(_, it)| grouped(it.extents_cleaned)),
         column("long polls", 10, 7, |(_, it)| grouped(it.long_polls)),
         column("diverted/s", 10, 5, |(_, it)| rounded(it.commands_diverted_per_second)),
+        column("moved", 5, 8, |(_, it)| grouped(it.connections_moved)),
     ];
     fitting(columns, width)
 }
@@ -281,15 +282,16 @@ mod tests {
     fn a_wide_terminal_has_the_stages_of_each_reactor() {
         let names = |width| -> Vec<_> { of_reactors(width).iter().map(|it| it.name).collect() };
         let stages = ["busy", "receive", "kv", "submit", "complete", "background", "locks"];
-        assert_eq!(names(144)[1..8], stages);
+        assert_eq!(names(150)[1..8], stages);
         // Each of these is the narrowest terminal for a column more.
         let added = |width| -> Vec<_> {
             names(width).into_iter().filter(|name| !names(width - 1).contains(name)).collect()
         };
-        let widths = [89, 100, 108, 116, 125, 133, 144].map(added).concat();
-        let order = ["in flight", "diverted/s", "kv", "receive", "complete", "submit"];
+        let widths = [85, 95, 106, 114, 122, 131, 139, 150].map(added).concat();
+        let order =
+            ["long polls", "in flight", "diverted/s", "kv", "receive", "complete", "submit"];
         assert_eq!(widths, [&order[..], &["background"]].concat());
         let at_80 = ["reactor", "busy", "locks", "NVMe", "Redis", "commands/s", "MB/s stored"];
-        assert_eq!(names(80), [&at_80[..], &["cleaned", "long polls"]].concat());
+        assert_eq!(names(80), [&at_80[..], &["cleaned", "moved"]].concat());
     }
 }

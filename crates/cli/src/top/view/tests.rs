@@ -30,8 +30,8 @@ nqn.quiet                  3        12         0         0       0.0        0 B
 device                 operations/s  MB/s read MB/s written    WAF    RAF    SAF
 fast                          3,100        8.2          0.1   1.25   1.50      -
 
-reactor   busy   locks   NVMe  Redis commands/s MB/s stored cleaned long polls
-0       25.0 %   1.2 %      6      0     10,000         2.5     100        750
+reactor   busy   locks   NVMe  Redis commands/s MB/s stored cleaned moved
+0       25.0 %   1.2 %      6      0     10,000         2.5     100     5
 
 q quits";
     let shown = lines(&showing(None), 80, 15);
@@ -102,8 +102,8 @@ Redis, by device       clients   commands/s    MB/s in   MB/s out cache hits
 fast                     1,234        2,000        2.0       20.0     75.0 %
 device                 operations/s  MB/s read MB/s written    WAF    RAF    SAF
 fast                          2,000       20.0          2.0   1.25   1.50      -
-reactor   busy   locks   NVMe  Redis commands/s MB/s stored cleaned long polls
-0       25.0 %   1.2 %      6      0     10,000         2.5     100        750
+reactor   busy   locks   NVMe  Redis commands/s MB/s stored cleaned moved
+0       25.0 %   1.2 %      6      0     10,000         2.5     100     5
 q quits";
     let view = View { sample: Some(with_redis()), trouble: None };
     let shown = lines(&view, 80, 24);
