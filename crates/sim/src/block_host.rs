@@ -163,7 +163,8 @@ impl BlockHost {
         let state = self.state.borrow();
         state.ledger.check(|block| format!("block {block}"), excuses);
         let (operations, stored_bytes) = (state.ledger.operations, state.stored_bytes);
-        Tally { operations, stored_bytes, ..Tally::default() }
+        let digest = state.ledger.digest();
+        Tally { operations, stored_bytes, digest, ..Tally::default() }
     }
 }
 

@@ -29,7 +29,8 @@ pub struct Tally {
     pub reconnections: u64,
     /// Stores and deletes of keys that were never answered.
     pub unanswered: u64,
-    /// One number for all commands on keys, their answers and the times of both.
+    /// One number for all answers about keys, blocks or zones, and the times of commands and
+    /// answers.
     pub digest: u64,
 }
 

@@ -4,8 +4,9 @@ use crate::ledger::Excuses;
 use crate::power::{Loss, Power};
 use crate::tally::Tally;
 use crate::zone_model::{Seen, ZoneModel};
+use base::checksum::hash64;
 use base::limits::BLOCK_BYTES;
-use base::{Buf, Rng};
+use base::{Buf, Rng, mix};
 use controller::{Completion, Queue, Submission};
 use ftl::ZonesShape;
 use node::Device;
@@ -34,6 +35,8 @@ struct State {
     writes: u64,
     operations: u64,
     stored_bytes: u64,
+    /// One number for all answers and their times.
+    digest: u64,
 }
 
 /// What the writer of a zone uses.
@@ -51,7 +54,7 @@ pub(crate) struct Writer<'a> {
 impl ZoneHost {
     pub(crate) fn new(zones: u64) -> Self {
         let zones = (0..zones).map(|_| ZoneModel::default()).collect();
-        let state = State { zones, writes: 0, operations: 0, stored_bytes: 0 };
+        let state = State { zones, writes: 0, operations: 0, stored_bytes: 0, digest: 0 };
         Self { state: RefCell::new(state) }
     }
 
@@ -73,8 +76,18 @@ impl ZoneHost {
         let state = self.state.borrow();
         let lost: usize = state.zones.iter().map(ZoneModel::lost).sum();
         assert!(lost <= excuses.hit, "{lost} blocks are lost, the faults explain {excuses:?}");
-        let (operations, stored_bytes) = (state.operations, state.stored_bytes);
-        Tally { operations, stored_bytes, ..Tally::default() }
+        let State { operations, stored_bytes, digest, .. } = *state;
+        Tally { operations, stored_bytes, digest, ..Tally::default() }
+    }
+}
+
+impl State {
+    fn note(&mut self, zone: u32, answer: &Completion) {
+        let Completion { opcode, status, result, data, submitted, completed, .. } = answer;
+        let (data, submitted, completed) = (data.checksum(), submitted.0, completed.0);
+        let text = format!("{zone} {opcode} {status} {result} {data} {submitted} {completed}");
+        self.digest = mix(self.digest ^ hash64(text.as_bytes()));
+        self.operations += 1;
     }
 }
 
@@ -143,7 +156,7 @@ impl Writer<'_> {
     async fn next(&self) -> Completion {
         let completion = self.queue.next().await;
         self.power.on().await;
-        self.host.state.borrow_mut().operations += 1;
+        self.host.state.borrow_mut().note(self.zone, &completion);
         completion
     }
 

@@ -113,6 +113,16 @@ fn equal_seeds_give_equal_digests_over_pcie() {
     give_equal_digests(Scenario::Pcie);
 }
 
+#[test]
+fn equal_seeds_give_equal_digests_of_blocks_over_pcie() {
+    give_equal_digests(Scenario::PcieBlock);
+}
+
+#[test]
+fn equal_seeds_give_equal_digests_of_zones_over_pcie() {
+    give_equal_digests(Scenario::PcieZoned);
+}
+
 fn give_equal_digests(scenario: Scenario) {
     let tallies: Vec<_> = (0..4).map(|seed| scenario.run(seed)).collect();
     for (seed, tally) in (0..).zip(&tallies) {
