@@ -45,6 +45,13 @@ pub struct Pair {
     next_id: Cell<u16>,
 }
 
+impl Pair {
+    /// Returns the pages of the submission and the completion queue.
+    fn pages(entries: u16) -> [u64; 2] {
+        [64, 16].map(|bytes| (u64::from(entries) * bytes).div_ceil(PAGE))
+    }
+}
+
 impl Driver {
     /// Creates the driver of a host with this memory and these interrupts.
     pub fn new(function: NvmeFunction, ram: Rc<HostRam>, raised: Rc<Raised>) -> Self {
@@ -110,12 +117,12 @@ impl Driver {
 
     /// Allocates a queue pair, which the controller does not know.
     pub fn pair(&self, id: u16, entries: u16) -> Rc<Pair> {
-        let pages = |bytes: u64| (u64::from(entries) * bytes).div_ceil(PAGE);
+        let [submission, completion] = Pair::pages(entries);
         let pair = Rc::new(Pair {
             id,
             entries,
-            submission: self.ram.allocate(pages(64)),
-            completion: self.ram.allocate(pages(16)),
+            submission: self.ram.allocate(submission),
+            completion: self.ram.allocate(completion),
             tail: Cell::new(0),
             head: Cell::new(0),
             phase: Cell::new(true),
@@ -130,11 +137,19 @@ impl Driver {
     /// # Panics
     /// If the controller refuses it.
     pub async fn create_queue(&self, id: u16, entries: u16) {
+        for command in self.commands_of_queue(id, entries) {
+            assert_eq!(self.admin(command).await.status(), Status::SUCCESS);
+        }
+    }
+
+    /// Allocates a queue pair, and returns the commands that create it with an interrupt vector of
+    /// its own.
+    pub fn commands_of_queue(&self, id: u16, entries: u16) -> [Command; 2] {
         let pair = self.pair(id, entries);
-        let create = Command::create_io_cq(id, entries, pair.completion, Some(id));
-        assert_eq!(self.admin(create).await.status(), Status::SUCCESS);
-        let create = Command::create_io_sq(id, entries, pair.submission, id);
-        assert_eq!(self.admin(create).await.status(), Status::SUCCESS);
+        [
+            Command::create_io_cq(id, entries, pair.completion, Some(id)),
+            Command::create_io_sq(id, entries, pair.submission, id),
+        ]
     }
 
     /// Has the controller read doorbells of I/O queues from memory.
@@ -142,10 +157,29 @@ impl Driver {
     /// # Panics
     /// If it refuses that.
     pub async fn use_shadow(&self) {
+        assert_eq!(self.admin(self.command_of_shadow()).await.status(), Status::SUCCESS);
+    }
+
+    /// Allocates memory for doorbells of I/O queues, which are written there from now on. Returns
+    /// the command that has the controller read them.
+    pub fn command_of_shadow(&self) -> Command {
         let (values, indexes) = (self.ram.allocate(1), self.ram.allocate(1));
-        let config = Command::doorbell_buffer_config(values, indexes);
-        assert_eq!(self.admin(config).await.status(), Status::SUCCESS);
         self.shadow.set(Some((values, indexes)));
+        Command::doorbell_buffer_config(values, indexes)
+    }
+
+    /// Frees the memory of all queues and shadow doorbells, as a driver may after a reset. A
+    /// function that still uses it is refused.
+    pub fn free_memory(&self) {
+        for pair in self.queues.take().into_values() {
+            let [submission, completion] = Pair::pages(pair.entries);
+            self.ram.unmap(pair.submission, submission);
+            self.ram.unmap(pair.completion, completion);
+        }
+        if let Some((values, indexes)) = self.shadow.take() {
+            self.ram.unmap(values, 1);
+            self.ram.unmap(indexes, 1);
+        }
     }
 
     /// Returns a queue pair that was created.
