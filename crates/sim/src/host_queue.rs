@@ -32,9 +32,11 @@ impl HostQueue {
             Transport::Process => Self::Pair(controller.queue_pair()),
             Transport::Pcie => {
                 let mode = DoorbellMode::draw(rng);
-                let driver = Rc::new(PcieTarget::new(controller).attach(mode));
+                let target = Rc::new(PcieTarget::new(controller));
+                let driver = Rc::new(target.attach(mode));
                 let (content, rng) = (Content::Blocks(BLOCK_BYTES), Rng::new(rng.next_u64()));
-                Self::Pcie(PcieQueues::open(driver, mode, content, &[17, 5, 64], rng).await)
+                let entries = &[17, 5, 64];
+                Self::Pcie(PcieQueues::open(&target, driver, mode, content, entries, rng).await)
             }
         }
     }

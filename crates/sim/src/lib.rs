@@ -11,8 +11,8 @@
 //!    work on the same keys over NVMe/TCP, their connections are cut at any byte, and they come
 //!    back. What was not answered may have been done or not; what was, was done in between. In
 //!    [`Scenario::Pcie`] machines have a function each, with queues in their own memory, and reset
-//!    their controllers. In [`Scenario::PcieBlock`] and [`Scenario::PcieZoned`] the host of logical
-//!    blocks or zones uses a PCIe function.
+//!    their controllers or the whole subsystem. In [`Scenario::PcieBlock`] and
+//!    [`Scenario::PcieZoned`] the host of logical blocks or zones uses a PCIe function.
 //! 3. Hosts keep a [`History`] of each key, block and group of keys over all that. [`check`]
 //!    decides whether some order of its operations, one at a time, explains every answer; if not,
 //!    the [`Violation`] shows the few that contradict each other. Zones have a model.

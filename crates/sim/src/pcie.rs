@@ -1,6 +1,6 @@
 //! Keys and values over PCIe: one device with a function for each of several machines, which write
-//! doorbells in each of three ways and reset their controllers at any time. All of them work on the
-//! same keys.
+//! doorbells in each of three ways and reset their controllers, and now and then those of all
+//! machines, at any time. All of them work on the same keys.
 
 use crate::client::Client;
 use crate::history::Condition;
@@ -47,7 +47,7 @@ async fn serve(plan: Rc<Plan>, client: Rc<Client>) -> (u64, u64) {
 }
 
 /// Stores all but the hot keys.
-async fn fill(plan: &Plan, client: &Client, target: &PcieTarget, rng: &mut Rng) {
+async fn fill(plan: &Plan, client: &Client, target: &Rc<PcieTarget>, rng: &mut Rng) {
     let queues = open_one(target, rng).await;
     let stores =
         (HOT_KEYS..plan.subjects).map(|subject| (subject, plan.store(Condition::None, rng)));
@@ -59,14 +59,14 @@ async fn fill(plan: &Plan, client: &Client, target: &PcieTarget, rng: &mut Rng) 
 }
 
 /// Checks the pairs as one more machine.
-async fn check_content(target: &PcieTarget, client: &Client, device: &Device, rng: &mut Rng) {
+async fn check_content(target: &Rc<PcieTarget>, client: &Client, device: &Device, rng: &mut Rng) {
     let queues = open_one(target, rng).await;
     check_pairs(&queues, client, device).await;
     queues.reset(Reset::Close);
 }
 
-async fn open_one(target: &PcieTarget, rng: &mut Rng) -> PcieQueues {
+async fn open_one(target: &Rc<PcieTarget>, rng: &mut Rng) -> PcieQueues {
     let mode = DoorbellMode::draw(rng);
     let (driver, rng) = (Rc::new(target.attach(mode)), Rng::new(rng.next_u64()));
-    PcieQueues::open(driver, mode, Content::Pairs, &[64, 64], rng).await
+    PcieQueues::open(target, driver, mode, Content::Pairs, &[64, 64], rng).await
 }

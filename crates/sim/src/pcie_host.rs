@@ -53,7 +53,9 @@ impl PcieHost {
         while left > 0 {
             let rng = Rng::new(self.rng.next_u64());
             let (mode, entries) = (self.mode, &self.entries);
-            let queues = PcieQueues::open(driver.clone(), mode, Content::Pairs, entries, rng).await;
+            let (target, driver_now) = (&self.target, driver.clone());
+            let queues =
+                PcieQueues::open(target, driver_now, mode, Content::Pairs, entries, rng).await;
             sessions += 1;
             left = self.talk(&queues, left).await;
             queues.reset(self.draw_reset());
@@ -68,6 +70,10 @@ impl PcieHost {
     }
 
     fn draw_reset(&mut self) -> Reset {
+        // It ends the queues of all hosts.
+        if self.rng.below(16) == 0 {
+            return Reset::Subsystem;
+        }
         let resets = [Reset::Disable, Reset::ShutDown, Reset::Function, Reset::Close];
         resets[pick(4, &mut self.rng)]
     }

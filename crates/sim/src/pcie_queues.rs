@@ -1,5 +1,5 @@
 use crate::pcie_data::PcieData;
-use crate::pcie_target::DoorbellMode;
+use crate::pcie_target::{DoorbellMode, PcieTarget};
 use crate::trace;
 use base::{Buf, Nanos, Rng};
 use clock::Stage;
@@ -7,10 +7,12 @@ use controller::{Completion, Queue, Submission};
 use pcie::PciFunction;
 use pcie::host::Driver;
 use pcie::{HostRam, Interrupts};
-use spec::{Command, Configuration, Opcode, Shutdown, Status, Transfer};
+use spec::{
+    Command, Configuration, ControllerStatus, Opcode, Property, Shutdown, Status, Transfer,
+};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 /// How a host stops using its controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +23,8 @@ pub(crate) enum Reset {
     ShutDown,
     /// It resets the function.
     Function,
+    /// It resets the subsystem, and so the functions of all hosts (NVM Subsystem Reset).
+    Subsystem,
     /// Its machine is gone, and so is the function.
     Close,
 }
@@ -35,11 +39,16 @@ pub(crate) enum Content {
 }
 
 /// The I/O queues of a host in its own memory, to a controller that it has enabled. They end with a
-/// reset: what is outstanding then ends with a status of the host (Host Pathing Error).
+/// reset, also with one of the subsystem by another host: what is outstanding then ends with a
+/// status of the host (Host Pathing Error).
 #[derive(Clone)]
 pub(crate) struct PcieQueues(Rc<Shared>);
 
+/// The same for the target, which does not keep them.
+pub(crate) struct WeakQueues(Weak<Shared>);
+
 struct Shared {
+    target: Rc<PcieTarget>,
     driver: Rc<Driver>,
     content: Content,
     rng: RefCell<Rng>,
@@ -75,27 +84,24 @@ struct Outstanding {
 }
 
 impl PcieQueues {
-    /// Enables a controller that is disabled, and creates queues of so many entries.
+    /// Enables a controller that is disabled, and creates queues of so many entries. Returns queues
+    /// that have ended if another host resets the subsystem before they are created.
     pub(crate) async fn open(
+        target: &Rc<PcieTarget>,
         driver: Rc<Driver>,
         mode: DoorbellMode,
         content: Content,
         entries: &[u16],
         rng: Rng,
     ) -> Self {
-        driver.enable();
-        if mode == DoorbellMode::Shadow {
-            driver.use_shadow().await;
-        }
-        let mut queues = Vec::new();
-        for (id, &entries) in (1..).zip(entries) {
-            driver.create_queue(id, entries).await;
+        let queues = (1..).zip(entries).map(|(id, &entries)| {
             let (waiting, outstanding, unannounced, kept) = Default::default();
-            queues.push(IoQueue { id, entries, waiting, outstanding, unannounced, kept });
-        }
-        let rng = RefCell::new(rng);
+            IoQueue { id, entries, waiting, outstanding, unannounced, kept }
+        });
+        let (target, queues, rng) = (target.clone(), queues.collect(), RefCell::new(rng));
         let (next_number, is_over, is_closed, touched, ended) = Default::default();
-        Self(Rc::new(Shared {
+        let opened = Self(Rc::new(Shared {
+            target,
             driver,
             content,
             rng,
@@ -105,7 +111,11 @@ impl PcieQueues {
             is_closed,
             touched,
             ended,
-        }))
+        }));
+        opened.0.target.add(WeakQueues(Rc::downgrade(&opened.0)));
+        opened.0.enable();
+        opened.0.create_all(mode).await;
+        opened
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -134,12 +144,22 @@ impl PcieQueues {
                 driver.configure(Configuration(0));
             }
             Reset::Function => driver.function.reset(),
+            Reset::Subsystem => {
+                driver.write(Property::NSSR.0.into(), Property::RESET_SUBSYSTEM);
+                shared.check_subsystem_reset();
+                shared.target.open_queues().iter().for_each(Self::end_with_subsystem);
+            }
             Reset::Close => driver.function.close(),
         }
         shared.end_all();
-        // Wakes the host if it waits for an interrupt.
-        driver.raised.raise(0);
-        shared.touched.set((driver.ram.writes(), driver.raised.total()));
+    }
+
+    /// Ends the queues, unless they have ended, because another host has reset the subsystem.
+    fn end_with_subsystem(&self) {
+        if !self.0.is_over.replace(true) {
+            self.0.check_subsystem_reset();
+            self.0.end_all();
+        }
     }
 
     /// Checks that the function has touched neither memory nor interrupts since the reset.
@@ -150,6 +170,13 @@ impl PcieQueues {
         let Shared { driver, touched, .. } = &*self.0;
         let now = (driver.ram.writes(), driver.raised.total());
         assert_eq!(touched.get(), now, "a function that was reset touches nothing of its host");
+    }
+}
+
+impl WeakQueues {
+    /// Returns the queues if a host has them.
+    pub(crate) fn upgrade(&self) -> Option<PcieQueues> {
+        self.0.upgrade().map(PcieQueues)
     }
 }
 
@@ -192,6 +219,51 @@ impl Queue for PcieQueues {
 }
 
 impl Shared {
+    /// Enables the controller, and clears the bit that says that the subsystem was reset.
+    fn enable(&self) {
+        self.driver.enable();
+        self.driver.write(Property::CSTS.0.into(), ControllerStatus::SUBSYSTEM_RESET.0);
+        assert_eq!(self.driver.status(), ControllerStatus::READY);
+    }
+
+    /// Creates the queues, unless another host ends them first.
+    async fn create_all(&self, mode: DoorbellMode) {
+        if mode == DoorbellMode::Shadow {
+            self.admin(self.driver.command_of_shadow()).await;
+        }
+        for queue in &self.queues {
+            if self.is_over.get() {
+                return;
+            }
+            for command in self.driver.commands_of_queue(queue.id, queue.entries) {
+                self.admin(command).await;
+            }
+        }
+    }
+
+    /// Executes an admin command, unless the queues end first.
+    async fn admin(&self, command: Command) {
+        if self.is_over.get() {
+            return;
+        }
+        self.driver.submit(0, command);
+        while !self.is_over.get() {
+            let seen = self.driver.raised.total();
+            if let Some(completion) = self.driver.try_next(0) {
+                assert_eq!(completion.status(), Status::SUCCESS, "{command:?}");
+                self.driver.ring_head(0);
+                return;
+            }
+            self.driver.raised.after(seen).await;
+        }
+    }
+
+    /// Checks what each host sees of its own function after a reset of the subsystem.
+    fn check_subsystem_reset(&self) {
+        assert_eq!(self.driver.status(), ControllerStatus::SUBSYSTEM_RESET);
+        assert_eq!(self.driver.property(Property::CC), 0, "it is disabled");
+    }
+
     fn pick(&self, bound: usize) -> usize {
         usize::try_from(self.rng.borrow_mut().below(bound as u64)).expect("below a usize")
     }
@@ -280,7 +352,8 @@ impl Shared {
         Some(Completion::over_link(number, command.opcode(), submitted, outcome))
     }
 
-    /// Ends all commands: whether the device has executed them is not known.
+    /// Ends all commands, and frees their memory and that of the queues. Whether the device has
+    /// executed them is not known.
     fn end_all(&self) {
         let mut all = Vec::new();
         for queue in &self.queues {
@@ -293,12 +366,13 @@ impl Shared {
             all.extend(waiting.into_iter().map(|(number, submission, submitted)| {
                 ended(number, submission.command.opcode(), submitted)
             }));
-            let pair = self.driver.queue(queue.id);
-            self.ram().unmap(pair.submission, 1);
-            self.ram().unmap(pair.completion, 1);
         }
+        self.driver.free_memory();
         all.sort_by_key(|completion| completion.id);
         self.ended.borrow_mut().extend(all);
+        // Wakes the host if it waits for an interrupt.
+        self.driver.raised.raise(0);
+        self.touched.set((self.driver.ram.writes(), self.driver.raised.total()));
     }
 }
 

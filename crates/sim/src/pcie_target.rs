@@ -1,3 +1,4 @@
+use crate::pcie_queues::{PcieQueues, WeakQueues};
 use base::{Nanos, Rng};
 use clock::Stage;
 use controller::{
@@ -6,6 +7,7 @@ use controller::{
 use pcie::host::{Driver, MappedPage, Raised};
 use pcie::{DoorbellPage, HostRam, NvmeFunction};
 use spec::{AddressFamily, Text};
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -23,6 +25,8 @@ pub(crate) struct PcieTarget {
     entrance: Entrance,
     /// The number of handles on the subsystem before a host attaches a function.
     idle: usize,
+    /// Queues of all hosts.
+    queues: RefCell<Vec<WeakQueues>>,
 }
 
 /// How a host writes the doorbells of I/O queues.
@@ -55,7 +59,8 @@ impl PcieTarget {
         let address = TransportAddress { family, address, port: 4420 };
         let entrance = Entrance::new(subsystems, address);
         let idle = Arc::strong_count(&subsystem);
-        Self { subsystem, entrance, idle }
+        let queues = RefCell::default();
+        Self { subsystem, entrance, idle, queues }
     }
 
     /// Attaches a function to a new host, which has not enabled it.
@@ -72,6 +77,18 @@ impl PcieTarget {
         let mut driver = Driver::new(function, ram, raised);
         driver.mapped = page;
         driver
+    }
+
+    /// Adds queues that end when the subsystem is reset.
+    pub(crate) fn add(&self, queues: WeakQueues) {
+        self.queues.borrow_mut().push(queues);
+    }
+
+    /// Returns the queues that hosts have.
+    pub(crate) fn open_queues(&self) -> Vec<PcieQueues> {
+        let mut queues = self.queues.borrow_mut();
+        queues.retain(|queues| queues.upgrade().is_some());
+        queues.iter().filter_map(WeakQueues::upgrade).collect()
     }
 
     /// Waits until hosts that have left, and their commands, hold no handle on the subsystem.
