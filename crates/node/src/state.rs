@@ -211,6 +211,32 @@ impl StateFile {
         self.lost
     }
 
+    /// Returns the incarnation in which a server would start the device of `origin` from the file
+    /// at `path`, and changes nothing. If a server uses the file, it is the incarnation that the
+    /// server saves when it stops.
+    ///
+    /// A server that starts during the call may find the file locked for a moment.
+    pub fn next_incarnation(path: &Path, origin: Origin<'_>) -> Result<u64, Problem> {
+        let unreadable = |error: io::Error| Problem::io("read", &error);
+        match fs::metadata(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
+            Ok(found) if !found.is_file() => return Err(Problem::NoFile),
+            _ => {}
+        }
+        let mut file = File::open(path).map_err(unreadable)?;
+        let is_used = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+        let mut begins = Vec::new();
+        (&file).take(MARK_BYTES as u64).read_to_end(&mut begins).map_err(unreadable)?;
+        if begins == MAGIC {
+            return Ok(0);
+        }
+        if let Some(marked) = incarnation_of(&begins) {
+            return Ok(if is_used { marked } else { marked.saturating_add(1) });
+        }
+        file.rewind().map_err(unreadable)?;
+        Ok(Reader::begin(origin, &mut BufReader::new(file))?.incarnation)
+    }
+
     /// Marks the file as in use until the next save, because hosts are about to change the device,
     /// which is of this incarnation. A run that finds the mark knows that the device was lost.
     pub fn mark_in_use(&mut self, incarnation: u64) -> Result<(), Problem> {

@@ -5,6 +5,7 @@ use crate::profile::section::Section;
 use crate::server::{
     NotServed, Pace, Served, ServedResp, ServerError, resp_output, resp_query, resp_timeout,
 };
+use crate::state::{Origin, StateFile};
 use crate::{DiskOptions, ProfileError};
 use base::parse_size;
 use std::path::{Path, PathBuf};
@@ -50,6 +51,19 @@ pub struct DeviceConfig {
     pub state: Option<PathBuf>,
     /// Its Redis service.
     pub resp: Option<ServedResp>,
+}
+
+impl DeviceConfig {
+    /// Returns how often the content of the device was lost when a server has started it, which
+    /// its identifiers depend on. Reads its state file, if it has one, and changes nothing.
+    pub fn next_incarnation(&self) -> Result<u64, ServerError> {
+        let (Some(path), Served::Emulated(profile)) = (&self.state, &self.served) else {
+            return Ok(0);
+        };
+        let origin = Origin { profile, seed: self.seed, shuffle: false };
+        let incarnation = StateFile::next_incarnation(path, origin);
+        incarnation.map_err(|problem| ServerError::State { path: path.clone(), problem })
+    }
 }
 
 pub(super) fn read_all(
