@@ -31,6 +31,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Output, Failure> {
             device.served.check(device.seed).map_err(device_failure)?;
         }
         let listening = Listening::new(args, &config, (&config.nvme_tcp, config.http));
+        let listening = listening.of_check(&config.devices).map_err(failure)?;
         return Ok(if args.json {
             Output::json_line(&listening)
         } else {

@@ -11,7 +11,7 @@ use base::human_bytes;
 use controller::TransportAddress;
 use node::server::{
     Began, Config, DeviceConfig, Doorbells, Pace, RedisReport, SerialNumber, Served, Server,
-    ServerReport, SubsystemConfig,
+    ServerError, ServerReport, SubsystemConfig,
 };
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -98,7 +98,7 @@ struct State {
     /// None: not known yet.
     began: Option<&'static str>,
     /// How often the content of the device was lost: it is part of the identifiers of namespaces.
-    /// None: not known yet.
+    /// None: not known yet. A check tells that of the next start.
     incarnation: Option<u64>,
     /// Text about the device.
     warning: Option<String>,
@@ -172,7 +172,6 @@ impl Listening {
             device.resp = server.resp_address(place).map(resp_uri);
             device.resp_tls = server.resp_tls_address(place).map(resp_tls_uri);
             if let (Some(state), Some(began)) = (&mut device.state, server.began(place)) {
-                state.incarnation = Some(server.incarnation(place));
                 state.began = Some(match began {
                     Began::New => "new",
                     Began::Resumed => "resumed",
@@ -187,10 +186,30 @@ impl Listening {
                 });
             }
         }
-        for subsystem in &mut self.subsystems {
-            subsystem.serial = subsystem.number.of(server.incarnation(subsystem.place));
-        }
+        let incarnations = (0..self.devices.len()).map(|place| server.incarnation(place));
+        let incarnations = incarnations.collect::<Vec<_>>();
+        self.set_incarnations(&incarnations);
         self
+    }
+
+    /// Adds what a server of `devices` would find in their files.
+    pub(super) fn of_check(mut self, devices: &[DeviceConfig]) -> Result<Self, ServerError> {
+        let incarnations = devices.iter().map(DeviceConfig::next_incarnation);
+        let incarnations = incarnations.collect::<Result<Vec<_>, _>>()?;
+        self.set_incarnations(&incarnations);
+        Ok(self)
+    }
+
+    /// Sets the incarnation of each device, and the serial numbers that follow from it.
+    fn set_incarnations(&mut self, incarnations: &[u64]) {
+        for (device, &incarnation) in self.devices.iter_mut().zip(incarnations) {
+            if let Some(state) = &mut device.state {
+                state.incarnation = Some(incarnation);
+            }
+        }
+        for subsystem in &mut self.subsystems {
+            subsystem.serial = subsystem.number.of(incarnations[subsystem.place]);
+        }
     }
 
     /// Prints warnings that users may not expect.

@@ -1,6 +1,6 @@
 //! A device that `kvasir serve` keeps in a file.
 
-use crate::program::{SMALL, kvasir};
+use crate::program::{Ran, SMALL, kvasir};
 use crate::serving::{Left, Serving, keys, kv, store};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -97,6 +97,63 @@ fn a_device_whose_server_was_killed_is_lost_and_that_is_said_once() {
         assert_eq!(serial(&served), new_serial);
         served.stop();
     }
+}
+
+/// A server of a device whose file is in the folder of the configuration.
+fn configuration() -> String {
+    format!(
+        "[server]\nnvme_tcp = [\":0\"]\n[[device]]\nname = \"kept\"\ndevice = {SMALL:?}\n\
+         state = \"device.state\"\n[[subsystem]]\ndevice = \"kept\"\n"
+    )
+}
+
+fn check(folder: &Path, more: &[&str]) -> Ran {
+    let path = folder.join("server.toml");
+    fs::write(&path, configuration()).unwrap();
+    let check = ["serve", "--check", "--config", path.to_str().unwrap()];
+    kvasir(check.iter().chain(more))
+}
+
+/// What `serve --check` prints of the next start: the serial number and the incarnation. It changes
+/// nothing in the folder.
+#[track_caller]
+fn checked(folder: &Path) -> (String, Value) {
+    let content = || {
+        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let states = entries.filter(|path| !path.ends_with("server.toml"));
+        states.map(|path| (fs::read(&path).unwrap(), path)).collect::<Vec<_>>()
+    };
+    let before = content();
+    let ran = check(folder, &["--json"]);
+    assert_eq!((ran.code, &ran.stderr[..]), (Some(0), ""));
+    assert!(content() == before, "it changes nothing");
+    let told: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let serial = told["subsystems"][0]["serial"].as_str().unwrap().to_owned();
+    (serial, told["devices"][0]["state"]["incarnation"].clone())
+}
+
+#[test]
+fn check_prints_the_serial_number_of_the_next_start() {
+    let (folder, state) = place();
+    let start = || Serving::with_file(folder.path(), &configuration());
+    let mut serials = BTreeSet::new();
+    for incarnation in 0..3 {
+        let told = checked(folder.path());
+        assert_eq!(told.1, incarnation);
+        let served = start();
+        assert_eq!(told.0, serial(&served));
+        assert_eq!(checked(folder.path()), told, "while a server uses the file");
+        // It says on standard error that the content was lost.
+        assert_eq!(served.end(Signal::TERM).code, Some(0));
+        assert_eq!(checked(folder.path()), told, "after a stop");
+        serials.insert(told.0);
+        assert_eq!(start().end(Signal::KILL).code, None);
+    }
+    assert_eq!(serials.len(), 3);
+    fs::write(&state, "something else").unwrap();
+    let refused = check(folder.path(), &[]);
+    let sentence = format!("kvasir: the state {} is not a saved device\n", state.display());
+    assert_eq!((refused.code, refused.stderr), (Some(2), sentence));
 }
 
 #[test]
