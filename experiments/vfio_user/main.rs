@@ -94,8 +94,8 @@ fn measure(depth: usize, reads: usize, rates: &mut Rates, mapped: &mut Mapped) {
 /// Returns the rate of a new guest at a socket, and its messages and doorbells.
 fn guest_rate(socket: &Path, depth: usize, reads: usize) -> (f64, u64, u64) {
     let guest = Guest::attach(socket).expect("the server listens");
-    let mut queue = guest.queue(1_024);
-    queue.fill(BLOCKS);
+    let mut queue = guest.queue(1_024).expect("the device answers");
+    queue.fill(BLOCKS).expect("the device answers");
     let (messages, doorbells) = guest.counts();
     let rate = rate(&mut queue, depth, reads);
     let (messages_after, doorbells_after) = guest.counts();
@@ -104,9 +104,9 @@ fn guest_rate(socket: &Path, depth: usize, reads: usize) -> (f64, u64, u64) {
 
 fn rate(queue: &mut Queue<impl Doorbells>, depth: usize, reads: usize) -> f64 {
     // Warms caches first.
-    queue.read(depth, reads / 10, BLOCKS);
+    queue.read(depth, reads / 10, BLOCKS).expect("the device answers");
     let start = Instant::now();
-    queue.read(depth, reads, BLOCKS);
+    queue.read(depth, reads, BLOCKS).expect("the device answers");
     per(reads as u64, 1) / start.elapsed().as_secs_f64()
 }
 

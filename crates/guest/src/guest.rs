@@ -1,5 +1,5 @@
 use crate::memory::GuestMemory;
-use crate::queue::{Doorbells, Place, Queue};
+use crate::queue::{Doorbells, Place, Queue, TIMEOUT};
 use spec::{Command, Configuration, Property, Status};
 use std::cell::{Cell, RefCell};
 use std::os::fd::AsRawFd;
@@ -7,6 +7,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
+use std::time::Duration;
 use vfio_user_client::Client;
 use vm_memory::{Bytes, FileOffset, MmapRegion, VolatileMemory};
 
@@ -112,15 +113,20 @@ impl Doorbells for GuestDoorbells {
 
 impl Guest {
     /// Attaches the device at a socket, and enables its controller. Maps its doorbells if it can.
-    /// The error is a sentence.
+    /// The error is a sentence, also if an admin command is not completed in time.
     ///
     /// # Panics
     /// If the device refuses to map memory, a register access or an admin command, or if its BAR 0
     /// cannot be mapped although the device offers that.
     pub fn attach(socket: &Path) -> Result<Self, String> {
+        let attached = Self::attach_within(TIMEOUT, socket);
+        attached.map_err(|error| format!("{}: no device is attached: {error}", socket.display()))
+    }
+
+    /// As [`Self::attach`], where a completion may take up to `timeout`.
+    fn attach_within(timeout: Duration, socket: &Path) -> Result<Self, String> {
         let memory = Arc::new(GuestMemory::new(64 << 20));
-        let failed = |error| format!("{}: no device is attached: {error}", socket.display());
-        let mut client = Client::new(socket).map_err(failed)?;
+        let mut client = Client::new(socket).map_err(|error| error.to_string())?;
         let (file, bytes) = (memory.file().as_raw_fd(), memory.bytes() as u64);
         client.dma_map(0, 0, bytes, file).expect("the server maps memory");
         let mapped = mapped_page(&client);
@@ -135,7 +141,11 @@ impl Guest {
         bus.set(Property::CC, &Configuration::ENABLE_ALL_COMMAND_SETS.0.to_le_bytes());
         let doorbells =
             |mode| GuestDoorbells { bus: bus.clone(), memory: memory.clone(), queue: 0, mode };
-        let admin = |mode| RefCell::new(Queue::new(&memory, place, doorbells(mode)));
+        let admin = |mode| {
+            let mut queue = Queue::new(&memory, place, doorbells(mode));
+            queue.set_timeout(timeout);
+            RefCell::new(queue)
+        };
         if let Some(page) = mapped {
             let mode = DoorbellMode::Mapped(Rc::new(page));
             let admin = admin(Some(mode.clone()));
@@ -145,30 +155,32 @@ impl Guest {
         let (admin, mode) = (admin(None), DoorbellMode::Shadow(shadow));
         let guest = Self { memory, bus, admin, mode };
         let [values, indexes] = shadow.map(|address| address as u64);
-        guest.execute(Command::doorbell_buffer_config(values, indexes));
+        guest.execute(Command::doorbell_buffer_config(values, indexes))?;
         Ok(guest)
     }
 
-    /// Creates an I/O queue without interrupts.
+    /// Creates an I/O queue without interrupts. Returns a sentence if an admin command is not
+    /// completed in time.
     ///
     /// # Panics
     /// If the device refuses one of the two admin commands or the message that writes a doorbell.
-    pub fn queue(&self, entries: u16) -> Queue<GuestDoorbells> {
+    pub fn queue(&self, entries: u16) -> Result<Queue<GuestDoorbells>, String> {
         let place = Place::allocate(&self.memory, entries);
-        self.execute(Command::create_io_cq(1, entries, place.completion as u64, None));
-        self.execute(Command::create_io_sq(1, entries, place.submission as u64, 1));
+        self.execute(Command::create_io_cq(1, entries, place.completion as u64, None))?;
+        self.execute(Command::create_io_sq(1, entries, place.submission as u64, 1))?;
         let doorbells = GuestDoorbells {
             bus: self.bus.clone(),
             memory: self.memory.clone(),
             queue: 1,
             mode: Some(self.mode.clone()),
         };
-        Queue::new(&self.memory, place, doorbells)
+        Ok(Queue::new(&self.memory, place, doorbells))
     }
 
-    fn execute(&self, command: Command) {
-        let completion = self.admin.borrow_mut().execute(command);
+    fn execute(&self, command: Command) -> Result<(), String> {
+        let completion = self.admin.borrow_mut().execute(command)?;
         assert_eq!(completion.status(), Status::SUCCESS, "{command:?}");
+        Ok(())
     }
 
     /// Returns how many messages wrote to BAR 0, and how many doorbells were written.
@@ -186,4 +198,72 @@ fn mapped_page(client: &Client) -> Option<MmapRegion> {
     let bytes = usize::try_from(area.size).expect("it is a page");
     let file = FileOffset::new(file, area.offset);
     Some(MmapRegion::from_file(file, bytes).expect("there are addresses"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::io;
+    use std::thread;
+    use vfio_user_client::{DmaMapFlags, DmaUnmapFlags, Server, ServerBackend, ServerRegion};
+
+    /// Registers and memory of a device that executes no command.
+    struct Deaf;
+
+    impl ServerBackend for Deaf {
+        fn region_read(&mut self, _: u32, _: u64, _: &mut [u8]) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn region_write(&mut self, _: u32, _: u64, _: &[u8]) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn dma_map(
+            &mut self,
+            _: DmaMapFlags,
+            _: u64,
+            _: u64,
+            _: u64,
+            _: Option<File>,
+        ) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn dma_unmap(&mut self, _: DmaUnmapFlags, _: u64, _: u64) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn reset(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn set_irqs(&mut self, _: u32, _: u32, _: u32, _: u32, _: Vec<File>) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The regions of a PCI function: reads and writes of all are messages.
+    fn regions() -> Vec<ServerRegion> {
+        let region = |index| {
+            let (region_info, sparse_areas, mmap_fd) = Default::default();
+            let mut region = ServerRegion { region_info, sparse_areas, mmap_fd };
+            (region.region_info.index, region.region_info.size) = (index, 0x4000);
+            region
+        };
+        (0..=CONFIG).map(region).collect()
+    }
+
+    #[test]
+    fn device_that_completes_no_admin_command_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("vm.sock");
+        let server = Server::new(&socket, true, Vec::new(), regions()).unwrap();
+        let device = thread::spawn(move || server.run(&mut Deaf).unwrap());
+        let attached = Guest::attach_within(Duration::from_millis(1), &socket).map(|_| ());
+        let sentence = "within 1ms the device posted no completion of opcode 7Ch";
+        assert_eq!(attached, Err(sentence.to_owned()));
+        device.join().unwrap();
+    }
 }

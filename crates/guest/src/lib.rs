@@ -10,6 +10,7 @@
 //! # Guarantees
 //! The guest writes doorbells as Linux does: to the page of BAR 0 if the device lets it be mapped,
 //! otherwise to shadow doorbells, and by a message if the value passes the event index.
+//! It waits 30 seconds for a completion. A wait that ends without it is an error.
 //!
 //! # Trusts
 //! The device. A wrong answer panics.

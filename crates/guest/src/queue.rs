@@ -1,6 +1,8 @@
 use crate::memory::GuestMemory;
 use spec::{Command, Completion};
+use std::hint;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use zerocopy::{FromBytes, IntoBytes};
 
 /// The doorbells of a queue pair, as a guest writes them.
@@ -43,7 +45,15 @@ pub struct Queue<D> {
     phase: bool,
     buffers: usize,
     next_block: u64,
+    /// How long it waits for a completion.
+    timeout: Duration,
 }
+
+/// Many times what a device needs for a command on a busy machine.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Polls between two looks at the clock, which take longer than a poll.
+const POLLS: u64 = 1 << 12;
 
 /// Bytes of a buffer, and of a read.
 pub const BLOCK_BYTES: usize = 4_096;
@@ -55,23 +65,35 @@ impl<D: Doorbells> Queue<D> {
     /// Returns a queue pair that is new to the device.
     pub fn new(memory: &Arc<GuestMemory>, place: Place, doorbells: D) -> Self {
         let buffers = memory.allocate(usize::from(place.entries) * BLOCK_BYTES);
-        let memory = memory.clone();
-        Self { memory, place, doorbells, tail: 0, head: 0, phase: true, buffers, next_block: 0 }
+        let (memory, timeout) = (memory.clone(), TIMEOUT);
+        let (tail, head, phase, next_block) = (0, 0, true, 0);
+        Self { memory, place, doorbells, tail, head, phase, buffers, next_block, timeout }
     }
 
-    /// Writes each block once.
-    pub fn fill(&mut self, blocks: u64) {
+    /// Ends waits for a completion after `timeout`.
+    pub(crate) fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout;
+    }
+
+    /// Writes each block once. Returns a sentence if a completion does not come in time.
+    pub fn fill(&mut self, blocks: u64) -> Result<(), String> {
         let count = usize::try_from(blocks).expect("a few thousand");
-        self.run(32, count, |block| Command::write(NSID, block % blocks, 1));
+        self.run(32, count, |block| Command::write(NSID, block % blocks, 1))
     }
 
-    /// Reads random blocks, `depth` at a time.
-    pub fn read(&mut self, depth: usize, count: usize, blocks: u64) {
+    /// Reads random blocks, `depth` at a time. Returns a sentence if a completion does not come in
+    /// time.
+    pub fn read(&mut self, depth: usize, count: usize, blocks: u64) -> Result<(), String> {
         // A step that has no factor with a power of two visits all blocks.
-        self.run(depth, count, |number| Command::read(NSID, number * 7_919 % blocks, 1));
+        self.run(depth, count, |number| Command::read(NSID, number * 7_919 % blocks, 1))
     }
 
-    fn run(&mut self, depth: usize, count: usize, command: impl Fn(u64) -> Command) {
+    fn run(
+        &mut self,
+        depth: usize,
+        count: usize,
+        command: impl Fn(u64) -> Command,
+    ) -> Result<(), String> {
         let (mut submitted, mut completed) = (0, 0);
         let mut free: Vec<u16> = (0..u16::try_from(depth).expect("a few")).collect();
         while completed < count {
@@ -87,17 +109,18 @@ impl<D: Doorbells> Queue<D> {
             if has_news {
                 self.ring_tail();
             }
-            let before = completed;
+            let first = self.wait(Self::take).map_err(|error| {
+                format!("{error}: {completed} of {submitted} commands are completed")
+            })?;
+            free.push(first);
+            completed += 1;
             while let Some(id) = self.take() {
                 free.push(id);
                 completed += 1;
             }
-            if completed > before {
-                self.ring_head();
-            } else {
-                std::hint::spin_loop();
-            }
+            self.ring_head();
         }
+        Ok(())
     }
 
     /// Writes a command that uses the buffer of its id. The device learns of it by
@@ -129,18 +152,32 @@ impl<D: Doorbells> Queue<D> {
         self.doorbells.ring_head(self.head);
     }
 
-    /// Executes one command without changing its data pointer. Returns its completion.
-    pub fn execute(&mut self, command: Command) -> Completion {
+    /// Executes one command without changing its data pointer. Returns its completion, or a
+    /// sentence if it does not come in time.
+    pub fn execute(&mut self, command: Command) -> Result<Completion, String> {
         self.push_as_is(command);
         self.ring_tail();
-        let completion = loop {
-            match self.next() {
-                Some(completion) => break completion,
-                None => std::hint::spin_loop(),
-            }
-        };
+        let completion =
+            self.wait(Self::next).map_err(|error| format!("{error} of {}", command.opcode()))?;
         self.ring_head();
-        completion
+        Ok(completion)
+    }
+
+    /// Polls until `take` returns something. The error is the start of a sentence.
+    fn wait<T>(&mut self, take: impl Fn(&mut Self) -> Option<T>) -> Result<T, String> {
+        let mut started = None;
+        for polls in 1_u64.. {
+            if let Some(taken) = take(self) {
+                return Ok(taken);
+            }
+            hint::spin_loop();
+            if polls.is_multiple_of(POLLS)
+                && started.get_or_insert_with(Instant::now).elapsed() >= self.timeout
+            {
+                break;
+            }
+        }
+        Err(format!("within {:?} the device posted no completion", self.timeout))
     }
 
     /// Takes the next completion, if it was posted. Returns its command id.
@@ -167,5 +204,31 @@ impl<D: Doorbells> Queue<D> {
             (self.head, self.phase) = (0, !self.phase);
         }
         Some(Completion::read_from_bytes(&bytes).expect("it has 16 bytes"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Those of a device that is not there.
+    struct Unheard;
+
+    impl Doorbells for Unheard {
+        fn ring_tail(&mut self, _: u16) {}
+
+        fn ring_head(&mut self, _: u16) {}
+    }
+
+    #[test]
+    fn commands_that_are_not_completed_end_in_an_error() {
+        let memory = Arc::new(GuestMemory::new(1 << 20));
+        let mut queue = Queue::new(&memory, Place::allocate(&memory, 8), Unheard);
+        queue.timeout = Duration::from_millis(1);
+        let sentence = "within 1ms the device posted no completion";
+        let executed = queue.execute(Command::keep_alive()).map(|_| ());
+        assert_eq!(executed, Err(format!("{sentence} of opcode 18h")));
+        let completed = format!("{sentence}: 0 of 4 commands are completed");
+        assert_eq!(queue.read(4, 10, 10), Err(completed));
     }
 }

@@ -25,16 +25,16 @@ struct State {
 }
 
 impl GuestQueue {
-    /// Creates the queue of a guest, with so many entries.
-    pub(super) fn new(guest: Guest, entries: u16) -> Self {
+    /// Creates the queue of a guest, with so many entries. The error is a sentence.
+    pub(super) fn new(guest: Guest, entries: u16) -> Result<Self, String> {
         let state = State {
-            queue: guest.queue(entries),
+            queue: guest.queue(entries)?,
             next_number: 0,
             free: (0..entries - 1).collect(),
             asked: vec![(0, Nanos::ZERO); entries.into()],
             _guest: guest,
         };
-        Self(Rc::new(RefCell::new(state)))
+        Ok(Self(Rc::new(RefCell::new(state))))
     }
 }
 

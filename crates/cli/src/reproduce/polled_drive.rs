@@ -162,7 +162,7 @@ impl Outside {
 
     /// The same by a guest, which is attached for this measurement. The error is a sentence.
     pub(super) fn measure_guest(&self, reads: Reads) -> Result<Sample, String> {
-        let queue = GuestQueue::new(Guest::attach(&self.socket)?, QUEUE_ENTRIES);
+        let queue = GuestQueue::new(Guest::attach(&self.socket)?, QUEUE_ENTRIES)?;
         let (sample, _) = Reactor::new(None).run_in_real_time(reads.measure(&queue));
         sample.map_err(|failure| format!("{failure:?}"))
     }
