@@ -1,13 +1,13 @@
 use crate::memory::GuestMemory;
 use crate::queue::{Doorbells, Place, Queue, TIMEOUT};
-use spec::{Command, Configuration, Property, Status};
+use spec::{Command, Configuration, ControllerStatus, Property, Shutdown, ShutdownStatus, Status};
 use std::cell::{Cell, RefCell};
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use vfio_user_client::Client;
 use vm_memory::{Bytes, FileOffset, MmapRegion, VolatileMemory};
 
@@ -65,6 +65,13 @@ impl Bus {
 
     fn set(&self, property: Property, bytes: &[u8]) {
         self.write(property.0.into(), bytes);
+    }
+
+    fn status(&self) -> ControllerStatus {
+        let mut bytes = [0; 4];
+        let mut client = self.client.borrow_mut();
+        client.region_read(BAR0, Property::CSTS.0.into(), &mut bytes).expect("the device answers");
+        ControllerStatus(u32::from_le_bytes(bytes))
     }
 
     fn ring(&self, place: u64, value: u16) {
@@ -175,6 +182,32 @@ impl Guest {
             mode: Some(self.mode.clone()),
         };
         Ok(Queue::new(&self.memory, place, doorbells))
+    }
+
+    /// Returns the memory that it shares with the device.
+    pub fn memory(&self) -> &GuestMemory {
+        &self.memory
+    }
+
+    /// Shuts the controller down and disables it, and takes its memory from the device, as a
+    /// machine does before it unplugs a function. Returns a sentence if the shutdown does not
+    /// complete in time.
+    ///
+    /// # Panics
+    /// If the device refuses a register access or to unmap memory.
+    pub fn shut_down(&self) -> Result<(), String> {
+        let enabled = Configuration::ENABLE_ALL_COMMAND_SETS;
+        self.bus.set(Property::CC, &enabled.with_shutdown(Shutdown::Normal).0.to_le_bytes());
+        let started = Instant::now();
+        while self.bus.status().shutdown() != ShutdownStatus::Complete {
+            if started.elapsed() >= TIMEOUT {
+                return Err(format!("within {TIMEOUT:?} the device completed no shutdown"));
+            }
+        }
+        self.bus.set(Property::CC, &Configuration(0).0.to_le_bytes());
+        let mut client = self.bus.client.borrow_mut();
+        client.dma_unmap(0, self.memory.bytes() as u64).expect("the server unmaps memory");
+        Ok(())
     }
 
     fn execute(&self, command: Command) -> Result<(), String> {

@@ -163,6 +163,20 @@ impl<D: Doorbells> Queue<D> {
         Ok(completion)
     }
 
+    /// Tells the device of the commands that were written, and waits for so many completions, of
+    /// any commands. Returns a sentence if one does not come in time.
+    ///
+    /// # Panics
+    /// If a command failed.
+    pub fn finish(&mut self, commands: usize) -> Result<(), String> {
+        self.ring_tail();
+        for _ in 0..commands {
+            self.wait(Self::take)?;
+        }
+        self.ring_head();
+        Ok(())
+    }
+
     /// Polls until `take` returns something. The error is the start of a sentence.
     fn wait<T>(&mut self, take: impl Fn(&mut Self) -> Option<T>) -> Result<T, String> {
         let mut started = None;
