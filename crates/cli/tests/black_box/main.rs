@@ -74,6 +74,8 @@ mod tls;
 #[cfg(test)]
 mod top;
 #[cfg(test)]
+mod unplugging;
+#[cfg(test)]
 mod vfio_user;
 #[cfg(test)]
 mod workloads;
