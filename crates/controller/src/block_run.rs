@@ -4,6 +4,9 @@ use media::{Access, Blocks, BlocksShape, Error, Segments};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
+/// Reads that need no memory of their own: as many as a queue holds.
+const READS: usize = 32;
+
 /// A run of adjacent blocks of a medium, usable as a medium.
 #[derive(Clone)]
 pub(crate) struct BlockRun {
@@ -105,7 +108,7 @@ impl Blocks for BlockRun {
             self.assert_has(first, count.into());
             (self.first + first, count)
         });
-        let of_whole: SmallVec<[(u64, u32); 32]> = of_whole.collect();
+        let of_whole: SmallVec<[(u64, u32); READS]> = of_whole.collect();
         self.whole.read_at_once(&of_whole, contents);
     }
 

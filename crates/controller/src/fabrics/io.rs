@@ -108,6 +108,7 @@ impl Pair {
         });
         let spans: SmallVec<[(u64, u32); HELD_MAX]> = spans.collect();
         blocks.read_at_once(&spans, &mut held.contents);
+        assert_eq!(held.contents.len(), held.reads.len(), "each read has an answer");
         for (read, content) in held.reads.drain(..).zip(held.contents.drain(..)) {
             let HeldRead { command, room } = read;
             let head = CommandHead::of(&command);

@@ -90,6 +90,30 @@ fn reads_of_blocks_that_cannot_be_answered_at_once_end_in_their_status() {
 }
 
 #[test]
+fn reads_beside_one_that_waits_are_answered_at_once() {
+    run_real(BUFFER, async |world| {
+        let (_admin, id) = world.admin().await;
+        let io = world.io(id, 1).await;
+        let written = [[4; 4_096], [5; 4_096], [6; 4_096]].concat();
+        let write = io.answer(Command::write(BLOCK, 4, 3), &written, 0).await;
+        assert_eq!(write.entry.status(), SUCCESS);
+        world.blocks.fail_next(media::Error::UnrecoveredBlock(5));
+        (4..7).for_each(|block| io.hold_read(block, 1, 4_096));
+        io.queue.execute_held();
+        let first = write.entry.command_id() + 1;
+        for (id, content) in [(first, 4), (first + 2, 6)] {
+            let response = io.responded();
+            assert_eq!(response.entry.command_id(), id);
+            assert_eq!(response.data.bytes(), Some(&[content; 4_096][..]));
+        }
+        assert_eq!(io.waiting(), 0, "one has to be waited for");
+        let response = io.next().await.expect("the queue is open");
+        assert_eq!(response.entry.command_id(), first + 1);
+        assert_eq!(response.entry.status(), Status::UNRECOVERED_READ_ERROR);
+    });
+}
+
+#[test]
 fn commands_of_an_emulated_device_wait_for_its_gate() {
     run(async |world| {
         let (_admin, id) = world.admin().await;
