@@ -30,13 +30,14 @@ pub struct ConnectionMover {
     core: usize,
     /// For how many windows a move has been due.
     due: u32,
-    /// Whether the last window was unbalanced, so that it has read what each connection did.
+    /// Whether the last window was unbalanced: it has read what each connection did.
     was_unbalanced: bool,
     /// Windows left without a move.
     rest: u32,
     /// The length of its last rest.
     rest_windows: u32,
-    /// The difference at its last move.
+    /// The connection of its last move, and the difference then.
+    moved: Option<u64>,
     moved_at: f64,
     /// Connections that were asked to move and stayed, and for how many windows each is passed
     /// over.
@@ -78,8 +79,8 @@ impl ConnectionMover {
     /// A mover for the core with this number.
     pub fn new(core: usize) -> Self {
         let (rest_windows, moved_at) = (REST_WINDOWS, f64::MAX);
-        let (due, rest, was_unbalanced) = (0, 0, false);
-        Self { core, due, was_unbalanced, rest, rest_windows, moved_at, stayed: Vec::new() }
+        let (due, rest, was_unbalanced, stayed) = (0, 0, false, Vec::new());
+        Self { core, due, was_unbalanced, rest, rest_windows, moved: None, moved_at, stayed }
     }
 
     /// Notes that the core has got a connection of another one.
@@ -87,18 +88,22 @@ impl ConnectionMover {
         self.rest = self.rest.max(REST_WINDOWS);
     }
 
-    /// Notes that a connection did not move, though it was asked to. There was no move then, and
-    /// others come first for [`REST_WINDOWS_MAX`] windows: some connections never move.
+    /// Notes that a connection did not move, though it was asked to. If it was the last one, there
+    /// was no move. Others come first for [`REST_WINDOWS_MAX`] windows: some connections never
+    /// move.
     pub fn connection_stayed(&mut self, number: u64) {
         self.stayed.push((number, REST_WINDOWS_MAX));
-        (self.rest, self.rest_windows, self.moved_at) = (0, REST_WINDOWS, f64::MAX);
+        if self.moved == Some(number) {
+            (self.rest, self.rest_windows, self.moved_at) = (0, REST_WINDOWS, f64::MAX);
+        }
     }
 
     /// Takes the measurement of a window of length `window`: for how long each core was busy.
     /// Returns the move that is due. `connections` returns what each connection of this core did
-    /// since its last call. It is called only in an unbalanced window, in which the core is the
-    /// busiest one, and busier than the settings `overload` and `spread` allow: there may be many
-    /// connections. So the first of several unbalanced windows learns nothing of its connections.
+    /// since its last call. It is called only in unbalanced windows, because a core may have many
+    /// connections. In such a window this core is the busiest one, and busier than the settings
+    /// `overload` and `spread` allow. The first of several has not read the work of its own time
+    /// only, so it does not use what it reads.
     ///
     /// # Panics
     /// If the window is empty, or `busy` lacks this core.
@@ -137,6 +142,7 @@ impl ConnectionMover {
         let longer = (2 * self.rest_windows).min(REST_WINDOWS_MAX);
         self.rest_windows = if has_helped { REST_WINDOWS } else { longer };
         (self.rest, self.due, self.moved_at) = (self.rest_windows, 0, gap);
+        self.moved = Some(number);
         Some(ConnectionMove { number, to })
     }
 }
@@ -298,6 +304,22 @@ mod tests {
         let mut scene = Scene::new(&[&[30, 30], &[30, 30], &[]]);
         scene.end_windows(4, none);
         assert_eq!(scene.moves.len(), 1, "{:?}", scene.moves);
+    }
+
+    #[test]
+    fn connection_that_stays_late_does_not_end_the_rest_after_a_later_move() {
+        let work = |number, requests| ConnectionWork { number, requests, ..Default::default() };
+        let (busy, settings) = ([WINDOW, Nanos::ZERO], Settings::default());
+        let mut mover = ConnectionMover::new(0);
+        let next = |mover: &mut ConnectionMover, requests: [u64; 3], windows| {
+            let work = || (1..).zip(requests).map(|(number, it)| work(number, it)).collect();
+            let mut window = || mover.end_window(WINDOW, &busy, work, &settings);
+            (0..windows).find_map(|_| window()).map(|it| it.number)
+        };
+        assert_eq!(next(&mut mover, [500, 400, 100], DUE_WINDOWS), Some(1));
+        assert_eq!(next(&mut mover, [100, 500, 400], REST_WINDOWS + 1), Some(2));
+        mover.connection_stayed(1);
+        assert_eq!(next(&mut mover, [100, 500, 400], REST_WINDOWS), None);
     }
 
     /// The first reading of each unbalanced time has the work of the balanced one before.
