@@ -30,6 +30,8 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Seek, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 const MAGIC: [u8; 8] = *b"KVSRSTAT";
 /// The beginning of the file of a device in use. Earlier versions wrote nothing more.
@@ -41,6 +43,8 @@ const MARK_BYTES: usize = IN_USE.len() + 16;
 const FORMAT: u32 = 5;
 /// The same with the section "incarnation".
 const FORMAT_WITH_INCARNATION: u32 = 6;
+/// Many times what a check needs to look at a lock.
+const CHECK_MAX: Duration = Duration::from_millis(50);
 const NAME_BYTES: usize = 16;
 const HEAD_BYTES: usize = NAME_BYTES + 16;
 
@@ -190,10 +194,7 @@ impl StateFile {
         }
         let path = path.canonicalize().map_err(unreadable)?;
         let file = File::open(&path).map_err(unreadable)?;
-        file.try_lock().map_err(|error| match error {
-            TryLockError::WouldBlock => Problem::InUse,
-            TryLockError::Error(error) => Problem::io("locked", &error),
-        })?;
+        lock(&file)?;
         let held = file.metadata().map_err(unreadable)?;
         let is_there =
             fs::metadata(&path).is_ok_and(|it| (it.dev(), it.ino()) == (held.dev(), held.ino()));
@@ -214,8 +215,6 @@ impl StateFile {
     /// Returns the incarnation in which a server would start the device of `origin` from the file
     /// at `path`, and changes nothing. If a server uses the file, it is the incarnation that the
     /// server saves when it stops.
-    ///
-    /// A server that starts during the call may find the file locked for a moment.
     pub fn next_incarnation(path: &Path, origin: Origin<'_>) -> Result<u64, Problem> {
         let unreadable = |error: io::Error| Problem::io("read", &error);
         match fs::metadata(path) {
@@ -224,7 +223,7 @@ impl StateFile {
             _ => {}
         }
         let mut file = File::open(path).map_err(unreadable)?;
-        let is_used = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+        let is_used = is_locked(&file)?;
         let mut begins = Vec::new();
         (&file).take(MARK_BYTES as u64).read_to_end(&mut begins).map_err(unreadable)?;
         if begins == MAGIC {
@@ -316,6 +315,31 @@ fn mark_of(incarnation: u64) -> Vec<u8> {
     mark.extend(hash64(&mark).to_le_bytes());
     assert_eq!(mark.len(), MARK_BYTES);
     mark
+}
+
+/// Locks the file of a device for this process. Tries again for [`CHECK_MAX`]: a check may look at
+/// the lock.
+fn lock(file: &File) -> Result<(), Problem> {
+    let began = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if began.elapsed() < CHECK_MAX => {
+                sleep(Duration::from_millis(1));
+            }
+            Err(TryLockError::WouldBlock) => return Err(Problem::InUse),
+            Err(TryLockError::Error(error)) => return Err(Problem::io("locked", &error)),
+        }
+    }
+}
+
+/// Returns whether another process has locked the file.
+fn is_locked(file: &File) -> Result<bool, Problem> {
+    match file.try_lock_shared() {
+        Ok(()) => file.unlock().map(|()| false).map_err(|error| Problem::io("unlocked", &error)),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(Problem::io("locked", &error)),
+    }
 }
 
 /// Returns the incarnation in the mark of a file that begins with these bytes, or `None` without a

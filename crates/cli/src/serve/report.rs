@@ -98,7 +98,7 @@ struct State {
     /// None: not known yet.
     began: Option<&'static str>,
     /// How often the content of the device was lost: it is part of the identifiers of namespaces.
-    /// None: not known yet. A check tells that of the next start.
+    /// In a check, that of the next start.
     incarnation: Option<u64>,
     /// Text about the device.
     warning: Option<String>,

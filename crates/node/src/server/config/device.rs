@@ -54,8 +54,8 @@ pub struct DeviceConfig {
 }
 
 impl DeviceConfig {
-    /// Returns how often the content of the device was lost when a server has started it, which
-    /// its identifiers depend on. Reads its state file, if it has one, and changes nothing.
+    /// Returns the incarnation in which the next server starts the device, on which its identifiers
+    /// depend. Reads its state file, if it has one, and changes nothing.
     pub fn next_incarnation(&self) -> Result<u64, ServerError> {
         let (Some(path), Served::Emulated(profile)) = (&self.state, &self.served) else {
             return Ok(0);
