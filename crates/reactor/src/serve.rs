@@ -109,7 +109,8 @@ struct IdleLoop {
     busy_meter: Rc<BusyMeter>,
     /// Whether a poll has ended since the wall was read last.
     has_polled: bool,
-    /// How many of the next polls try hot sockets.
+    /// How many of the next polls try hot sockets. Those of other tasks may come before: then
+    /// `worked` is set already.
     tries: usize,
 }
 
@@ -213,6 +214,7 @@ impl IdleLoop {
                 self.count(wall);
                 self.meter.end_sleep(wall);
                 self.worked = is_news;
+                self.tries = 0;
                 self.spin.has_slept = true;
             } else {
                 if self.worked {
