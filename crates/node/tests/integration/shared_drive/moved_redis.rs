@@ -26,13 +26,11 @@ fn reactor_of(scene: &Scene, client: &mut Client) -> usize {
     grown(&wait_for(scene, |status| grown(status).is_some())).expect("it has grown")
 }
 
-/// Returns clients of one reactor, of which some move: the server then moves as many as it can.
+/// Returns clients of one reactor, of which none moves.
 fn clients_of_one_reactor(scene: &Scene, reactors: usize, count: usize) -> Vec<Client> {
     scene.server.ruler().set_balance(eager(Policy::None));
     let dealt_in_turn: Vec<Client> = (0..reactors * count).map(|_| Client::of(scene)).collect();
-    let clients = dealt_in_turn.into_iter().step_by(reactors).collect();
-    scene.server.ruler().set_balance(eager(Policy::Connections));
-    clients
+    dealt_in_turn.into_iter().step_by(reactors).collect()
 }
 
 /// Adds to counters until `is_over` or the connection has ended: to one of its own, and to `sum`.
@@ -158,6 +156,7 @@ fn a_redis_client_that_moves_is_ended_by_its_id() {
             clients.iter_mut().map(|it| it.ask("CLIENT ID").split_off(1)).collect();
         assert!(other.ask("DEL own0 own1 own2").starts_with(':'));
         let before = moved(&scene.status());
+        scene.server.ruler().set_balance(eager(Policy::Connections));
         scope(|threads| {
             for (name, client) in clients.iter_mut().enumerate() {
                 threads.spawn(move || add(client, name, never));
@@ -183,6 +182,7 @@ fn server_stops_while_redis_clients_move() {
         let reactors = 2 + round % 2;
         let scene = serve_memory_balanced(reactors, Some(eager(Policy::None)));
         let mut clients = clients_of_one_reactor(&scene, reactors.into(), 3);
+        scene.server.ruler().set_balance(eager(Policy::Connections));
         let never = &AtomicBool::new(false);
         scope(|threads| {
             for (name, client) in clients.iter_mut().enumerate() {

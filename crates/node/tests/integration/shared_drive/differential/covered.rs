@@ -17,8 +17,10 @@ pub(crate) struct Covered {
     pub(crate) replies_to_hosts: u64,
     /// Commands of hosts that reactors had others execute.
     pub(crate) diverted: u64,
-    /// Connections that reactors gave to others.
-    pub(crate) moved: u64,
+    /// Seeds in which reactors gave connections of hosts to others.
+    pub(crate) moved_hosts: u64,
+    /// The same of Redis clients.
+    pub(crate) moved_clients: u64,
     /// Errors of Redis clients, and statuses other than success.
     pub(crate) errors: u64,
     /// EXEC that executed commands.
@@ -59,7 +61,8 @@ impl AddAssign for Covered {
         self.replies += other.replies;
         self.replies_to_hosts += other.replies_to_hosts;
         self.diverted += other.diverted;
-        self.moved += other.moved;
+        self.moved_hosts += other.moved_hosts;
+        self.moved_clients += other.moved_clients;
         self.errors += other.errors;
         self.transactions += other.transactions;
         self.refused_transactions += other.refused_transactions;
@@ -72,13 +75,14 @@ impl fmt::Display for Covered {
         let servers: Vec<_> = self.servers.iter().map(String::as_str).collect();
         write!(
             f,
-            "{} equal replies, {} of them to NVMe hosts, {} of those diverted, {} moved \
-             connections, {} errors, {} transactions and {} with a changed watched key, {} \
-             commands of Redis, by {}",
+            "{} equal replies, {} of them to NVMe hosts, {} of those diverted, {} seeds with moved \
+             connections of hosts and {} with moved Redis clients, {} errors, {} transactions and \
+             {} with a changed watched key, {} commands of Redis, by {}",
             self.replies,
             self.replies_to_hosts,
             self.diverted,
-            self.moved,
+            self.moved_hosts,
+            self.moved_clients,
             self.errors,
             self.transactions,
             self.refused_transactions,

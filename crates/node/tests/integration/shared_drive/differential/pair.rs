@@ -36,9 +36,10 @@ pub(crate) struct Pair {
     many: Side,
     /// The file of the drive of several reactors, if it is on a disk.
     file: Option<File>,
-    /// Of which protocols several reactors must give open connections to each other, and have not:
-    /// NVMe, and Redis.
-    awaited: [bool; 2],
+    /// Whether several reactors must give open connections to each other.
+    must_move: bool,
+    /// Of which protocols they have given some: NVMe, and Redis.
+    have_moved: [bool; 2],
     /// One for each client.
     comparers: Vec<Comparer>,
     name: String,
@@ -72,7 +73,8 @@ impl Pair {
             many,
             file: files.map(|(_, many)| many),
             // The policy `auto` first diverts commands, which may be enough.
-            awaited: [balance.is_some_and(|balance| balance.policy == Policy::Connections); 2],
+            must_move: balance.is_some_and(|balance| balance.policy == Policy::Connections),
+            have_moved: [false; 2],
             comparers: (0..CLIENTS).map(|_| Comparer::default()).collect(),
             name: format!("seed {seed}, {server}"),
             last: VecDeque::new(),
@@ -149,13 +151,11 @@ impl Pair {
 
     /// Returns true while no connection of a protocol has moved, if one must.
     pub(crate) fn awaits_move(&mut self) -> bool {
-        if self.awaited != [false; 2] {
-            let have_moved = self.many.is_spread_anew();
-            for (is_awaited, has_moved) in self.awaited.iter_mut().zip(have_moved) {
-                *is_awaited &= !has_moved;
-            }
+        if self.must_move && self.have_moved != [true; 2] {
+            let are_moved = self.many.is_spread_anew();
+            self.have_moved.iter_mut().zip(are_moved).for_each(|(before, now)| *before |= now);
         }
-        self.awaited != [false; 2]
+        self.must_move && self.have_moved != [true; 2]
     }
 
     /// Compares what both drives hold, and both servers' counters. Then a new server of one reactor
@@ -165,7 +165,9 @@ impl Pair {
         self.compare_counters();
         self.many.check_commands();
         self.covered.diverted += self.many.diverted();
-        self.covered.moved += self.many.moved();
+        let [of_hosts, of_clients] = self.have_moved.map(u64::from);
+        self.covered.moved_hosts += of_hosts;
+        self.covered.moved_clients += of_clients;
         let Some(file) = self.file.take() else {
             self.many.stop();
             self.one.stop();

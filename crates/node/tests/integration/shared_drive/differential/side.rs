@@ -62,11 +62,6 @@ impl Side {
         self.scene.status().reactors.iter().map(|reactor| reactor.commands_diverted).sum()
     }
 
-    /// Returns the number of connections that reactors gave to others.
-    pub(crate) fn moved(&self) -> u64 {
-        self.scene.status().reactors.iter().map(|reactor| reactor.connections_moved).sum()
-    }
-
     /// Returns whether connections of hosts are on other reactors than at the start, and whether
     /// Redis clients are. None connects or ends, so some have moved.
     pub(crate) fn is_spread_anew(&self) -> [bool; 2] {
