@@ -81,14 +81,14 @@ impl PcieTarget {
 
     /// Adds queues that end when the subsystem is reset.
     pub(crate) fn add(&self, queues: WeakQueues) {
-        self.queues.borrow_mut().push(queues);
+        let mut all = self.queues.borrow_mut();
+        all.retain(|queues| queues.upgrade().is_some());
+        all.push(queues);
     }
 
     /// Returns the queues that hosts have.
     pub(crate) fn open_queues(&self) -> Vec<PcieQueues> {
-        let mut queues = self.queues.borrow_mut();
-        queues.retain(|queues| queues.upgrade().is_some());
-        queues.iter().filter_map(WeakQueues::upgrade).collect()
+        self.queues.borrow().iter().filter_map(WeakQueues::upgrade).collect()
     }
 
     /// Waits until hosts that have left, and their commands, hold no handle on the subsystem.
