@@ -157,7 +157,7 @@ impl Nand {
         page.ok_or(ReadError::Uncorrectable)
     }
 
-    /// Returns reads as [`Self::read`] without a task. `None`: a read may have to wait.
+    /// Returns a reader that needs no task. `None` if a read may have to wait.
     pub fn instant_reads(&self) -> Option<InstantReads<'_>> {
         (self.is_instant && !self.is_troubled()).then(|| InstantReads::new(self))
     }

@@ -4,8 +4,8 @@ use crate::geometry::Ppa;
 use media::Page;
 use std::fmt;
 
-/// Reads of an array in which none takes time, by one task after the other. The array does nothing
-/// else until they are dropped.
+/// Reads pages of an array without delays. Locks all dies until it is dropped: its owner uses
+/// [`crate::Cells`] only through it.
 pub struct InstantReads<'a> {
     nand: &'a Nand,
     dies: Dies<'a>,

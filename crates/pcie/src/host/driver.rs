@@ -168,8 +168,8 @@ impl Driver {
         Command::doorbell_buffer_config(values, indexes)
     }
 
-    /// Frees the memory of all queues and shadow doorbells, as a driver may after a reset. A
-    /// function that still uses it is refused.
+    /// Frees the memory of all queues and shadow doorbells, as a driver may after a reset. Later
+    /// accesses of the function fail.
     pub fn free_memory(&self) {
         for pair in self.queues.take().into_values() {
             let [submission, completion] = Pair::pages(pair.entries);
