@@ -10,8 +10,9 @@
 //!    requests their data and submits them to a `controller::HostQueue`. Its writer sends the
 //!    responses and data. Both read only the SGL and the direction of data from a command.
 //! 4. [`target::serve_until_moved`] also lets the connection leave its reactor: between two PDUs,
-//!    when all submitted commands are answered. Until then it asks the host for no more data. What
-//!    is left, a [`target::ParkedConnection`], continues in another reactor.
+//!    when all submitted commands are answered. Until then it asks the host for no more data, for
+//!    [`target::LEAVE_MAX`] at most: it stays after that. What is left, a
+//!    [`target::ParkedConnection`], continues in another reactor.
 //!
 //! | to follow | read, in this order |
 //! |---|---|

@@ -44,7 +44,7 @@ pub(crate) struct Host {
     pub(crate) outbox: Outbox,
     pub(crate) shelf: Rc<Shelf>,
     pub(crate) counters: Rc<Counters>,
-    /// Asks the target's end to move, which it never does.
+    /// Asks the target's end to move. It stays, because no other reactor takes it.
     pub(crate) moves: Rc<MoveRequest>,
     /// Why the target's end is over, and since when.
     pub(crate) ended: Rc<Cell<Option<(Ended, Nanos)>>>,
