@@ -27,6 +27,7 @@
 //! | to follow | read, in this order |
 //! |---|---|
 //! | an operation | `array`, `timing`, `pace`, `staged`, `cells` |
+//! | a read without delays | `instant_reads`, `cells` |
 //! | a fault | `fault`, `faults`, `array` |
 //! | a loss of power | `power`, `torn` |
 //!
