@@ -19,6 +19,7 @@ const HELP: &str = "\
 Usage: cargo xtask COMMAND
 
   test              everything that CI checks, cheap first, to the first failure
+  lint              the checks of the source among these: format, tidy, layers, clippy
   tidy              the style guide, over every file that git does not ignore
   layers            the dependencies between crates, and circles between their files
   soak [--seeds N]  the simulation sweep over N seeds (default 5000), in dist
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         ["test"] => test::run(root),
+        ["lint"] => report(test::lint(root)),
         ["tidy"] => report(tidy::run(root)),
         ["layers"] => report(layers::run(root)),
         ["soak", flags @ ..] => match soak::seeds(flags) {
@@ -50,7 +52,7 @@ fn main() -> ExitCode {
             Ok(wish) => report(fuzz::run(root, &wish)),
             Err(sentence) => misused(&sentence),
         },
-        [command @ ("test" | "tidy" | "layers"), extra, ..] => {
+        [command @ ("test" | "lint" | "tidy" | "layers"), extra, ..] => {
             misused(&format!("`{command}` takes no argument, and was given `{extra}`"))
         }
         [unknown, ..] => {

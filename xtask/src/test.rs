@@ -13,8 +13,10 @@ const SWEEP_SECONDS: &str = "20";
 
 type Step = fn(&Path, &mut Tally) -> Result<()>;
 
+/// Checks of the source, which run no test.
+///
 /// Clippy and tests use one profile and one set of features, so that cargo builds each crate once.
-const CHECKS: [(&str, Step); 7] = [
+const LINTS: [(&str, Step); 5] = [
     ("linker", |_, _| LINKER.ensure_present()),
     ("format", |root, _| Cargo::new(root, "fmt --all --check").run()),
     ("tidy", |root, _| tidy::run(root)),
@@ -25,6 +27,10 @@ const CHECKS: [(&str, Step); 7] = [
         let omitted = "clippy --release -p kvasir-cli --test black_box --test vm -- -D warnings";
         Cargo::new(root, omitted).run()
     }),
+];
+
+/// What the tests need, before any of them runs.
+const PREPARATIONS: [(&str, Step); 2] = [
     ("programs", |_, _| {
         VALGRIND.ensure_present()?;
         DISSECTOR.ensure_present_if_possible();
@@ -85,7 +91,9 @@ const BESIDE: [(&str, Step); 4] = [
 /// Runs all steps until the first failure. The last line printed is the number of tests that ran.
 pub(crate) fn run(root: &Path) -> ExitCode {
     let mut tally = Tally::default();
-    let outcome = run_all(&CHECKS, root, &mut tally).and_then(|()| {
+    let prepared =
+        run_all(&LINTS, root, &mut tally).and_then(|()| run_all(&PREPARATIONS, root, &mut tally));
+    let outcome = prepared.and_then(|()| {
         std::thread::scope(|scope| {
             let beside = scope.spawn(|| {
                 let mut tally = Tally::default();
@@ -103,6 +111,11 @@ pub(crate) fn run(root: &Path) -> ExitCode {
     let code = crate::report(outcome);
     println!("{tally}");
     code
+}
+
+/// Checks only the source.
+pub(crate) fn lint(root: &Path) -> Result<()> {
+    run_all(&LINTS, root, &mut Tally::default())
 }
 
 fn run_all(steps: &[(&str, Step)], root: &Path, tally: &mut Tally) -> Result<()> {
