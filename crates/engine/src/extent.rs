@@ -160,12 +160,6 @@ impl Extent {
         self.sealed
     }
 
-    /// Returns true while it is being cleaned.
-    #[inline]
-    pub(crate) const fn is_victim(&self) -> bool {
-        self.victim
-    }
-
     /// Returns true when none of its pages is on its way.
     pub(crate) const fn has_landed(&self) -> bool {
         self.in_flight == 0

@@ -207,7 +207,7 @@ impl Store {
         let count = if takes_one { 1 } else { reactors * VICTIMS_OF_EACH };
         let (mut victims, mut live) = (Vec::new(), 0);
         if let Some(urgent) = self.urgent_victim(free) {
-            self.log.whole().extents.get(urgent).begin_cleaning();
+            self.log.whole().begin_cleaning(urgent);
             return vec![urgent];
         }
         let needed = (self.extents_low() + 1).saturating_sub(free) as usize;
@@ -215,12 +215,11 @@ impl Store {
             && let Some(victim) = self.choose_victim(free, round, fruitless)
         {
             let mut state = self.log.whole();
-            let extent = state.extents.get(victim);
-            live += extent.live_bytes();
+            live += state.extents.get(victim).live_bytes();
             if !victims.is_empty() && live > self.log.shape.extent_bytes() {
                 break;
             }
-            extent.begin_cleaning();
+            state.begin_cleaning(victim);
             victims.push(victim);
         }
         victims

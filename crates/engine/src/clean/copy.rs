@@ -414,12 +414,11 @@ impl Log {
         if self.pins.await_last(victim) {
             return None;
         }
-        let extent = state.extents.get(victim);
-        let is_unused = have_landed && !extent.has_live();
+        let is_unused = have_landed && !state.extents.get(victim).has_live();
         if is_unused {
             state.forget(victim);
         } else {
-            extent.give_back();
+            state.give_back(victim);
         }
         Some(is_unused)
     }

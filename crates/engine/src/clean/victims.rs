@@ -71,7 +71,7 @@ impl Store {
     fn give_back(&self, victims: &[ExtentId]) {
         let mut state = self.log.whole();
         for victim in victims {
-            state.extents.get(*victim).give_back();
+            state.give_back(*victim);
         }
     }
 

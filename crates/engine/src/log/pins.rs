@@ -1,6 +1,6 @@
 //! Which extents are in use, so that the cleaner does not reset them.
 
-use crate::sync::{Apart, AtomicU32, AtomicU64, Mutex, MutexGuard};
+use crate::sync::{Apart, AtomicBool, AtomicU32, AtomicU64, Mutex, MutexGuard};
 use clock::TaskId;
 use media::{ExtentId, Shape};
 use std::sync::PoisonError;
@@ -17,6 +17,9 @@ pub(crate) struct Pins {
     /// By extent: all pins in the lower half, and those of records that may have to be undone in
     /// the upper half too.
     extents: Vec<Apart<AtomicU64>>,
+    /// By extent: whether the cleaner has it as a victim. It changes while the whole log is locked,
+    /// so it is read under the lock of a writer.
+    victims: Vec<AtomicBool>,
     /// The extent, plus 1, whose last pin the cleaner waits for; 0 for none.
     awaited: AtomicU32,
     cleaner: Mutex<Option<TaskId>>,
@@ -36,6 +39,7 @@ impl Pins {
     pub(crate) fn new(shape: &Shape) -> Self {
         Self {
             extents: (0..shape.extents).map(|_| Apart(AtomicU64::new(0))).collect(),
+            victims: (0..shape.extents).map(|_| AtomicBool::new(false)).collect(),
             awaited: AtomicU32::new(0),
             cleaner: Mutex::default(),
         }
@@ -63,6 +67,17 @@ impl Pins {
     #[inline]
     pub(crate) fn has(&self, extent: ExtentId) -> bool {
         self.of(extent).load(Ordering::SeqCst) > 0
+    }
+
+    /// Returns whether the cleaner has `extent` as a victim.
+    #[inline]
+    pub(crate) fn is_victim(&self, extent: ExtentId) -> bool {
+        self.victims[extent.0 as usize].load(Ordering::Relaxed)
+    }
+
+    /// Sets what [`Self::is_victim`] returns.
+    pub(super) fn set_victim(&self, extent: ExtentId, is_victim: bool) {
+        self.victims[extent.0 as usize].store(is_victim, Ordering::Relaxed);
     }
 
     /// Returns whether any extent is pinned.

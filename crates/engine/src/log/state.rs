@@ -140,9 +140,24 @@ impl State {
         self.live.expiring.forget_table(table);
     }
 
+    /// Takes an extent for cleaning.
+    pub(crate) fn begin_cleaning(&mut self, id: ExtentId) {
+        assert!(!self.pins.is_victim(id), "a victim is taken once");
+        self.extents.get(id).begin_cleaning();
+        self.pins.set_victim(id, true);
+    }
+
+    /// Puts a victim that was not reset back into use.
+    pub(crate) fn give_back(&mut self, id: ExtentId) {
+        assert!(self.pins.is_victim(id), "writers know each victim");
+        self.extents.get(id).give_back();
+        self.pins.set_victim(id, false);
+    }
+
     /// Takes an extent without needed records out of the log.
     pub(crate) fn forget(&mut self, id: ExtentId) {
         assert!(!self.pins.has(id), "an extent is reset when nothing has it pinned");
+        self.pins.set_victim(id, false);
         let extent = self.extents.remove(id);
         self.space.forget(id, extent.label);
         self.live.remove_extent(&extent);

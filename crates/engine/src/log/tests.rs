@@ -202,9 +202,14 @@ const USERS_OF_EXTENTS: &[Case] = &[
         drop(log.pin(&mut log.whole(), ExtentId(7)));
     }),
     ("a victim is sealed, has landed and is no victim yet", |log| {
-        log.whole().extents.get(HOST).begin_cleaning();
+        log.whole().begin_cleaning(HOST);
     }),
     ("the cleaner gives only a victim back", |log| host(log, Extent::give_back)),
+    ("writers know each victim", |log| log.whole().give_back(HOST)),
+    ("a victim is taken once", |log| {
+        log.pins.set_victim(HOST, true);
+        log.whole().begin_cleaning(HOST);
+    }),
     ("an extent is reset when nothing has it pinned", |log| {
         let _pin = log.pin(&mut log.whole(), HOST);
         forget_host(log);

@@ -17,7 +17,7 @@ async fn clean(scene: &Scene) {
     let log = &scene.log;
     let layout = &log.layout;
     let [from, to] = [VICTIM, COPY].map(|id| layout.address(log.number(id, 0), 0, 20, 8));
-    log.whole().extents.get(VICTIM).begin_cleaning();
+    log.whole().begin_cleaning(VICTIM);
     {
         let mut lanes = log.lanes.lock(HASH);
         assert!(lanes.of(HASH).entries.replace(TABLE, HASH, from, to));

@@ -17,13 +17,10 @@ impl Log {
         let is_worth = value_len >= VALUE_BYTES_MIN
             && self.media.as_memory().is_some()
             && self.layout.fits_page(found.header.len, value_len);
-        if !is_worth || self.pins.has(found.extent) {
+        if !is_worth || self.pins.has(found.extent) || self.pins.is_victim(found.extent) {
             return;
         }
         let at = self.page_id(found.address);
-        if part.shared.get().extents.get(at.extent).is_victim() {
-            return;
-        }
         let offset = self.layout.offset(found.address);
         if self.has_landed(found.address) {
             self.release_landed(found, offset);
@@ -43,5 +40,62 @@ impl Log {
         })?;
         memory.release(at, start, found.header.value_len);
         Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ack::Ack;
+    use crate::config::Config;
+    use crate::store::Store;
+    use crate::test_store::{SPACE, config, key, shape};
+    use base::{BufPool, Nanos};
+    use clock::Stage;
+    use media::{ExtentId, Memory, Shape};
+    use reactor::Reactor;
+    use std::sync::Arc;
+
+    const BYTES: usize = 4_096;
+
+    /// An extent has three values, the summary and an open page.
+    fn small_extents() -> Shape {
+        Shape { page_bytes: 4_096, spare_bytes: 256, pages_per_extent: 5, ..shape() }
+    }
+
+    /// Stores a value under a key, and returns where its bytes are.
+    async fn store_value(store: &Arc<Store>, pool: &BufPool, number: u64) -> *const u8 {
+        let mut value = pool.take(BYTES);
+        let place = value.as_mut().as_ptr();
+        let (key, value) = (key(number), value.freeze());
+        let put = store.put(SPACE, &key, &value, crate::Write::default(), store.announce());
+        put.await.expect("there is room");
+        // The page is programmed while this task waits.
+        clock::sleep(Nanos(1), Stage::Queue).await;
+        place
+    }
+
+    /// The cleaner may read them.
+    #[test]
+    fn a_replaced_value_of_a_victim_stays_and_one_of_another_extent_is_released() {
+        Reactor::new(None).run(async {
+            let ack = Ack::Buffer { bytes: 1 << 20 };
+            let medium = Arc::new(Memory::new(small_extents()));
+            let store = Store::format(medium, Config { ack, ..config() });
+            store.create_key_space(SPACE).await.expect("there is room");
+            let pool = BufPool::new(1 << 20);
+            let mut places = Vec::new();
+            for number in 0..4 {
+                places.push(store_value(&store, &pool, number).await);
+            }
+            store.log.whole().begin_cleaning(ExtentId(0));
+            store_value(&store, &pool, 0).await;
+            store_value(&store, &pool, 3).await;
+            let mut free = [pool.take(BYTES), pool.take(BYTES)];
+            assert_eq!(free[0].as_mut().as_ptr(), places[3], "it was in the next extent");
+            assert!(!places.contains(&free[1].as_mut().as_ptr()), "the other one stays");
+            store.log.whole().give_back(ExtentId(0));
+            store_value(&store, &pool, 1).await;
+            assert_eq!(pool.take(BYTES).as_mut().as_ptr(), places[1]);
+        });
     }
 }
