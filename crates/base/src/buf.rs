@@ -4,6 +4,7 @@ use prefetch_index::prefetch_index;
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use triomphe::UniqueArc;
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 /// A reference-counted, sliceable run of value bytes, or a phantom of one.
@@ -20,7 +21,7 @@ pub struct Buf(Repr);
 enum Repr {
     Bytes {
         len: u32,
-        block: Arc<Block>,
+        block: Shared,
         start: u32,
     },
     /// A part of bytes in one piece with their reference count.
@@ -46,20 +47,46 @@ struct Block {
 }
 
 impl Block {
-    fn bytes(&self) -> &[u8] {
-        self.frames.as_bytes()
+    /// Returns a zeroed block.
+    fn new(frames: usize, pool: Weak<Free>) -> UniqueArc<Self> {
+        let frames = <[Frame]>::new_box_zeroed_with_elems(frames)
+            .expect("the allocator aborts before it runs out");
+        UniqueArc::new(Self { frames, pool })
     }
 }
 
-impl Drop for Block {
+/// A handle of a block whose bytes no longer change. The last one gives the block back to its pool,
+/// with its reference count, so that neither is allocated again.
+#[derive(Clone)]
+struct Shared(Option<triomphe::Arc<Block>>);
+
+impl Shared {
+    #[inline]
+    fn block(&self) -> &triomphe::Arc<Block> {
+        self.0.as_ref().expect("a handle has its block until it is dropped")
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        triomphe::Arc::ptr_eq(self.block(), other.block())
+    }
+
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        self.block().frames.as_bytes()
+    }
+}
+
+impl Drop for Shared {
     fn drop(&mut self) {
-        let Some(pool) = self.pool.upgrade() else { return };
-        let size = Size::of(self.frames.len());
-        let Some(class) = pool.classes.get(size.class) else { return };
-        let mut list = class.lock().unwrap_or_else(PoisonError::into_inner);
-        if (list.len() + 1) * self.frames.len() * BUF_ALIGN <= pool.class_bytes_max {
-            list.push(std::mem::take(&mut self.frames));
-        }
+        // If two reactors drop the last two handles at once, the allocator gets the block.
+        self.0.take().map(triomphe::Arc::try_unique).into_iter().flatten().for_each(give_back);
+    }
+}
+
+/// Gives a block back to its pool, if it has one.
+fn give_back(block: UniqueArc<Block>) {
+    if let Some(pool) = block.pool.upgrade() {
+        pool.keep(block);
     }
 }
 
@@ -153,7 +180,7 @@ impl Buf {
     #[inline]
     pub fn prefetch(&self) {
         match &self.0 {
-            Repr::Bytes { block, .. } => prefetch_index(std::slice::from_ref(&**block), 0),
+            Repr::Bytes { block, .. } => prefetch_index(std::slice::from_ref(&**block.block()), 0),
             Repr::Small { bytes, start, len } => {
                 prefetch_index(bytes, 0_usize.wrapping_sub(COUNTS_BYTES));
                 let len = (*len as usize).min(PREFETCHED_BYTES);
@@ -238,7 +265,7 @@ impl Buf {
             (
                 Repr::Bytes { block, start, len },
                 Repr::Bytes { block: other, start: after, len: more },
-            ) if Arc::ptr_eq(block, other) && start + len == *after => {
+            ) if block.is_same(other) && start + len == *after => {
                 Some(Self(Repr::Bytes { block: block.clone(), start: *start, len: len + more }))
             }
             (
@@ -307,25 +334,34 @@ impl fmt::Debug for Buf {
 
 /// A buffer that its only owner still fills.
 pub struct BufMut {
-    block: Block,
+    /// `None` once it was frozen.
+    block: Option<UniqueArc<Block>>,
     len: u32,
 }
 
 impl BufMut {
     /// `len` zeroed bytes outside any pool.
     pub fn unpooled(len: usize) -> Self {
-        Self { block: Block { frames: frames_for(len), pool: Weak::new() }, len: buf_len(len) }
+        Self { block: Some(Block::new(len.div_ceil(BUF_ALIGN), Weak::new())), len: buf_len(len) }
     }
 
     /// Ends the filling. The returned buffer is shared and immutable.
-    pub fn freeze(self) -> Buf {
-        Buf(Repr::Bytes { block: Arc::new(self.block), start: 0, len: self.len })
+    pub fn freeze(mut self) -> Buf {
+        let block = Shared(self.block.take().map(UniqueArc::shareable));
+        Buf(Repr::Bytes { block, start: 0, len: self.len })
     }
 }
 
 impl AsMut<[u8]> for BufMut {
     fn as_mut(&mut self) -> &mut [u8] {
-        &mut self.block.frames.as_mut_bytes()[..self.len as usize]
+        let block = self.block.as_mut().expect("a buffer has its block until it is frozen");
+        &mut block.frames.as_mut_bytes()[..self.len as usize]
+    }
+}
+
+impl Drop for BufMut {
+    fn drop(&mut self) {
+        self.block.take().into_iter().for_each(give_back);
     }
 }
 
@@ -339,26 +375,32 @@ fn buf_len(len: usize) -> u32 {
     u32::try_from(len).expect("a buffer is far smaller than 4 GiB")
 }
 
-fn frames_for(len: usize) -> Box<[Frame]> {
-    <[Frame]>::new_box_zeroed_with_elems(len.div_ceil(BUF_ALIGN))
-        .expect("the allocator aborts before it runs out")
-}
-
 /// Hands out buffers and takes their memory back when the last reference is dropped.
 #[derive(Clone, Debug)]
 pub struct BufPool(Arc<Free>);
 
-#[derive(Debug)]
 struct Free {
     /// A list for each [`Size`].
-    classes: Vec<Mutex<Vec<Box<[Frame]>>>>,
+    classes: Vec<Mutex<Vec<UniqueArc<Block>>>>,
     /// Bytes that each list keeps at most; the rest goes back to the allocator.
     class_bytes_max: usize,
 }
 
-impl fmt::Debug for Frame {
+impl Free {
+    /// Keeps a block for reuse, unless its list has enough.
+    fn keep(&self, block: UniqueArc<Block>) {
+        let frames = block.frames.len();
+        let Some(class) = self.classes.get(Size::of(frames).class) else { return };
+        let mut list = class.lock().unwrap_or_else(PoisonError::into_inner);
+        if (list.len() + 1) * frames * BUF_ALIGN <= self.class_bytes_max {
+            list.push(block);
+        }
+    }
+}
+
+impl fmt::Debug for Free {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Frame")
+        write!(f, "Free(up to {} bytes of each size)", self.class_bytes_max)
     }
 }
 
@@ -399,9 +441,9 @@ impl BufPool {
         let size = Size::of(len.div_ceil(BUF_ALIGN));
         let class = self.0.classes.get(size.class);
         let class = class.map(|class| class.lock().unwrap_or_else(PoisonError::into_inner));
-        let frames = class.and_then(|mut class| class.pop());
-        let frames = frames.unwrap_or_else(|| frames_for(size.frames * BUF_ALIGN));
-        BufMut { block: Block { frames, pool: Arc::downgrade(&self.0) }, len: buf_len(len) }
+        let kept = class.and_then(|mut class| class.pop());
+        let block = kept.unwrap_or_else(|| Block::new(size.frames, Arc::downgrade(&self.0)));
+        BufMut { block: Some(block), len: buf_len(len) }
     }
 }
 
@@ -422,6 +464,7 @@ mod tests {
         assert_ne!(pool.take(5_000).as_mut().as_ptr() as usize, address, "a slice still holds it");
         drop(part);
         assert_eq!(pool.take(5_000).as_mut().as_ptr() as usize, address);
+        assert_eq!(pool.take(5_000).as_mut().as_ptr() as usize, address, "it was not frozen");
     }
 
     #[test]
