@@ -1,6 +1,6 @@
 //! A host inside a reactor.
 
-use base::Buf;
+use base::{Buf, BufPool};
 use clock::Notify;
 use controller::{Capsule, HostQueue, Port, Response, Responses};
 use spec::{
@@ -73,10 +73,11 @@ impl Line {
     }
 }
 
-/// Connects to the drive behind `port`, and stores values of `value_bytes` until `is_over`. Counts
-/// the answered commands by `count`.
+/// Connects to the drive behind `port`, and stores values of `value_bytes` until `is_over`, in
+/// buffers of `pool`, as a connection of NVMe/TCP does. Counts the answered commands by `count`.
 pub(crate) async fn run(
     port: Rc<dyn Port>,
+    pool: &BufPool,
     value_bytes: usize,
     is_over: &AtomicBool,
     count: impl Fn(u64),
@@ -101,7 +102,9 @@ pub(crate) async fn run(
             let command = Command::store(1, &key, len, StoreOptions::NONE);
             let pointer = DataPointer::Transport { len };
             let command = command.with_data_pointer(pointer).with_command_id(id);
-            io.queue.submit(Capsule::new(command, Buf::copy_from(&value)));
+            let mut data = pool.take(value_bytes);
+            data.as_mut().copy_from_slice(&value);
+            io.queue.submit(Capsule::new(command, data.freeze()));
         }
         io.queue.execute_held();
         if io.answers.ids.borrow().is_empty() {

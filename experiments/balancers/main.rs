@@ -30,13 +30,17 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     println!("stores of {value_bytes} B");
-    for (name, hosts) in [("all hosts on one reactor", ON_ONE), ("as many on both", ON_BOTH)] {
-        // Policies alternate, because the speed of a machine drifts.
-        let measured: Vec<[Measured; 4]> = (0..rounds)
-            .map(|_| POLICIES.map(|policy| team::measure(policy, hosts, value_bytes)))
-            .collect();
-        print(name, &measured);
-    }
+    // Policies and places alternate, because the speed of a machine drifts.
+    let of = |hosts| POLICIES.map(|policy| team::measure(policy, hosts, value_bytes));
+    let (on_one, on_both): (Vec<_>, Vec<_>) =
+        (0..rounds).map(|_| (of(ON_ONE), of(ON_BOTH))).unzip();
+    print("all hosts on one reactor", &on_one);
+    print("as many on both", &on_both);
+    let ratio = |(one, both): (&[Measured; 4], &[Measured; 4])| both[0].rate / one[0].rate;
+    println!(
+        "without balancing, two reactors with as many hosts on both store {:.2} times as much",
+        median(&mut on_one.iter().zip(&on_both).map(ratio).collect::<Vec<f64>>())
+    );
     ExitCode::SUCCESS
 }
 

@@ -2,7 +2,7 @@
 
 use crate::host::{self, NQN};
 use balance::{Load, Policy, Settings};
-use base::Nanos;
+use base::{BufPool, Nanos};
 use clock::{Stage, Users};
 use controller::{
     Entrance, FlashFigures, Subsystem, SubsystemConfig, Subsystems, TransportAddress,
@@ -23,6 +23,9 @@ const WARM_UP: Nanos = Nanos::from_secs(2);
 
 /// Time measured.
 const MEASURED: Nanos = Nanos::from_secs(2);
+
+/// Bytes of each size that the pool of a reactor keeps, as that of its connections does.
+const POOL_BYTES: usize = 16 << 20;
 
 const MEMORY_BYTES: u64 = 2 << 30;
 
@@ -167,13 +170,14 @@ fn start(place: Place, subsystems: &Arc<Subsystems>, users: &Users, team: &Arc<T
     let entrance =
         Rc::new(entrance.in_reactor(place.number, users.clone()).placed_by(Some(diverter)));
     team.running.fetch_add(1, Ordering::Relaxed);
+    let pool = BufPool::new(POOL_BYTES);
     for _ in 0..place.hosts {
-        let (entrance, team) = (entrance.clone(), team.clone());
+        let (entrance, pool, team) = (entrance.clone(), pool.clone(), team.clone());
         clock::spawn(async move {
             let count = |stores| {
                 team.stores.fetch_add(stores, Ordering::Relaxed);
             };
-            host::run(entrance, team.value_bytes, &team.is_over, count).await;
+            host::run(entrance, &pool, team.value_bytes, &team.is_over, count).await;
         });
     }
 }
