@@ -60,14 +60,9 @@ const TESTS: [(&str, Step); 3] = [
 ];
 
 /// Steps that run beside [`TESTS`].
-const BESIDE: [(&str, Step); 4] = [
+const BESIDE: [(&str, Step); 3] = [
     ("guests", |root, tally| {
         Cargo::new(root, "test --release -p kvasir-cli --test vm").label("guests").test(tally)
-    }),
-    // A build of its own: the program that users run has no deliberate mistakes.
-    ("sabotage", |root, tally| {
-        let test = "test --release --workspace --features kvasir-sim/sabotage --test sabotage";
-        Cargo::new(root, test).label("sabotage").test(tally)
     }),
     // A build of its own, with the locks and atomic numbers of the model checker.
     ("loom", |root, tally| {

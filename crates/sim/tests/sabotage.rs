@@ -1,6 +1,9 @@
 //! Stores that make a mistake on purpose are found out, by the scenarios that a store without
 //! mistakes passes, and what is printed of a failing seed is enough to see it fail again.
 
+// Other builds have no mistakes.
+#![cfg(debug_assertions)]
+
 use engine::Sabotage;
 use sim::{Failure, Scenario, fails_with, failure};
 use std::sync::{Mutex, PoisonError};
