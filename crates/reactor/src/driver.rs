@@ -1,6 +1,7 @@
 use crate::operation::Operation;
 use crate::remote::Remote;
 use crate::ring::{Event, Ring, RingError, TOKENS};
+use base::Nanos;
 use clock::{Rank, Stage, TaskId};
 use rustix::event::PollFlags;
 use std::cell::{Cell, RefCell};
@@ -12,6 +13,9 @@ use std::time::Duration;
 pub(crate) trait PolledInbox {
     /// Wakes tasks whose messages have arrived. Returns true if it woke one.
     fn look(&self) -> bool;
+
+    /// In virtual time: returns when a look wakes a task, unless more happens before.
+    fn due(&self) -> Option<Nanos>;
 }
 
 /// Memory that others write without a notification, while the reactor is awake.
@@ -47,7 +51,8 @@ pub fn look_outside() {
 
 /// Tasks that wait for events from outside the reactor.
 pub(crate) struct Driver {
-    ring: Ring,
+    /// `None` in virtual time, without sockets and files.
+    ring: Option<Ring>,
     remote: Remote,
     /// Tasks that try their sockets again and again while the reactor does not sleep.
     hot: Vec<Hot>,
@@ -115,6 +120,14 @@ impl Drop for Installed<'_> {
     }
 }
 
+/// Does `work` without the installed driver: it may install others.
+pub(crate) fn set_aside<T>(work: impl FnOnce() -> T) -> T {
+    let mut aside = INSTALLED.take();
+    let done = work();
+    INSTALLED.set(aside.take());
+    done
+}
+
 /// Counts reads from sockets that found something.
 #[inline]
 pub(crate) fn count_read() {
@@ -160,8 +173,13 @@ pub async fn stopped() {
 
 impl Driver {
     pub(crate) fn new(remote: &Remote) -> Result<Self, RingError> {
-        Ok(Self {
-            ring: Ring::new()?,
+        Ok(Self { ring: Some(Ring::new()?), ..Self::in_virtual_time(remote) })
+    }
+
+    /// A driver that has only what other reactors send.
+    pub(crate) fn in_virtual_time(remote: &Remote) -> Self {
+        Self {
+            ring: None,
             remote: remote.clone(),
             hot: Vec::with_capacity(HOT_MAX),
             watched: Vec::new(),
@@ -170,7 +188,19 @@ impl Driver {
             memories: Vec::new(),
             stopped: Vec::new(),
             event_is_watched: false,
-        })
+        }
+    }
+
+    fn ring(&mut self) -> &mut Ring {
+        self.ring.as_mut().expect("virtual time has no sockets and files")
+    }
+
+    /// In virtual time: returns when a look wakes a task, unless more happens before.
+    pub(crate) fn due(&self) -> Option<Nanos> {
+        if !self.stopped.is_empty() && self.remote.is_stopping() {
+            return Some(Nanos::ZERO);
+        }
+        self.inboxes.iter().filter_map(|inbox| inbox.due()).min()
     }
 
     pub(crate) fn remote(&self) -> &Remote {
@@ -190,8 +220,9 @@ impl Driver {
     pub(crate) fn look(&mut self) -> bool {
         let mut is_news = look_at(&self.inboxes, &mut self.stopped, &self.remote);
         is_news |= look_into(&self.memories);
-        is_news |= self.ring.pass();
-        while let Some(event) = self.ring.next() {
+        let Some(ring) = &mut self.ring else { return is_news };
+        is_news |= ring.pass();
+        while let Some(event) = ring.next() {
             match event {
                 Event::Ready(EVENT) => {
                     self.remote.clear_event();
@@ -215,13 +246,13 @@ impl Driver {
     /// which takes the result from that slot.
     #[inline]
     pub(crate) fn start(&mut self, operation: Operation, task: TaskId) -> usize {
-        self.ring.start(operation, task)
+        self.ring().start(operation, task)
     }
 
     /// The operation of `place`, which has ended, and what the kernel said.
     #[inline]
     pub(crate) fn take(&mut self, place: usize) -> (Operation, i32) {
-        self.ring.take(place)
+        self.ring().take(place)
     }
 
     /// Wakes the tasks that try hot sockets. Returns how many.
@@ -245,10 +276,12 @@ impl Driver {
         }
         if !self.event_is_watched {
             self.event_is_watched = true;
-            self.ring.watch(self.remote.event(), PollFlags::IN, EVENT);
+            let event = self.remote.event();
+            self.ring().watch(event, PollFlags::IN, EVENT);
         }
         self.memories.iter().for_each(|memory| memory.arm());
         let Self { ring, remote, inboxes, memories, stopped, .. } = self;
+        let ring = ring.as_mut().expect("a reactor sleeps in real time");
         let look = || look_at(inboxes, stopped, remote) | look_into(memories);
         remote.sleep_unless(look, || ring.sleep(limit))
     }
@@ -268,7 +301,7 @@ impl Driver {
             self.watched.len() - 1
         });
         self.watched[token] = Some(task);
-        self.ring.watch(fd, what, token as u64);
+        self.ring().watch(fd, what, token as u64);
     }
 }
 

@@ -27,7 +27,8 @@
 //!    that others write: a reactor that is awake polls it, and asks for notifications before it
 //!    sleeps.
 //! 9. [`peers`] share a device behind [`clock::Lock`]s and wake one another's tasks; in virtual
-//!    time a [`PeerGroup`] is several of them on one thread.
+//!    time a [`PeerGroup`] is several of them on one thread. With [`CoreTimes`] they also have
+//!    mailboxes, polls take time, and cores stall.
 //! 10. A served reactor counts the polls that took more than [`LONG_POLL`] of its thread's CPU
 //!     time, by the names of their tasks: see [`Remote::long_polls`]. It attributes all of its busy
 //!     time to the stages that tasks declare: see [`Load::busy_times`].
@@ -40,7 +41,7 @@
 //! | real time | `brake`, `lateness` |
 //! | a served reactor | `serve`, `driver`, `ring`, `remote`, `long_polls` |
 //! | messages | `mailbox`, `notice`, `remote` |
-//! | reactors that share a drive | `peers`, `peer_group` |
+//! | reactors that share a drive | `peers`, `peer_group`, `virtual_cores`, `virtual_time` |
 //!
 //! # Guarantees
 //! - Virtual time: no wall clock is read, and equal inputs give equal runs.
@@ -87,6 +88,8 @@ mod serve;
 mod sync;
 mod tcp;
 mod unix;
+mod virtual_cores;
+mod virtual_time;
 
 pub use accept::AcceptError;
 pub use driver::{PolledMemory, look_outside, poll, stop_polling, stopped};
@@ -105,3 +108,4 @@ pub use retry_busy::retry_busy;
 pub use ring::RingError;
 pub use tcp::{ConnectError, TcpListener, TcpStream};
 pub use unix::{PassedFds, UnixListener, UnixStream};
+pub use virtual_time::{CommonClock, CoreTimes};

@@ -1,6 +1,8 @@
 use crate::driver::{self, PolledInbox};
 use crate::remote::Remote;
 use crate::sync::{AtomicBool, Consumer, Producer, PushError, RingBuffer, fence};
+use crate::virtual_time::Arrivals;
+use base::Nanos;
 use clock::{Notify, Rank, Stage, TaskId};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -19,20 +21,24 @@ pub fn mailbox<T: 'static>(
     assert!(capacity > 0, "a mailbox holds a message or more");
     let (producer, consumer) = RingBuffer::new(capacity);
     let wants_room = Arc::new(AtomicBool::new(false));
+    let arrivals = to.virtual_time().map(|time| Arc::new(Arrivals::new(time.clone())));
     let send = SendEnd {
         producer,
+        arrivals: arrivals.clone(),
         wants_room: wants_room.clone(),
         to: RingWhenGone(to.clone()),
         from: from.clone(),
     };
-    let receive =
-        ReceiveEnd { consumer, wants_room, from: RingWhenGone(from.clone()), to: to.clone() };
+    let from = RingWhenGone(from.clone());
+    let receive = ReceiveEnd { consumer, arrivals, wants_room, from, to: to.clone() };
     (send, receive)
 }
 
 /// The end of a mailbox that messages go into, on its way to its reactor.
 pub struct SendEnd<T> {
     producer: Producer<T>,
+    /// In virtual time.
+    arrivals: Option<Arc<Arrivals>>,
     /// Whether the sender's reactor is to be woken when there is room.
     wants_room: Arc<AtomicBool>,
     /// Dropped after `producer`: fields drop in order.
@@ -43,6 +49,8 @@ pub struct SendEnd<T> {
 /// The end of a mailbox that messages come out of, on its way to its reactor.
 pub struct ReceiveEnd<T> {
     consumer: Consumer<T>,
+    /// In virtual time.
+    arrivals: Option<Arc<Arrivals>>,
     wants_room: Arc<AtomicBool>,
     /// Dropped after `consumer`.
     from: RingWhenGone,
@@ -114,6 +122,33 @@ impl<T: 'static> ReceiveEnd<T> {
     }
 }
 
+impl<T> SendEnd<T> {
+    /// Tells the receiver of `sent` messages.
+    #[inline]
+    fn tell(&self, sent: usize) {
+        if sent == 0 {
+            return;
+        }
+        if let Some(arrivals) = &self.arrivals {
+            arrivals.send(sent);
+        }
+        self.to.0.notify();
+    }
+}
+
+impl<T> ReceiveEnd<T> {
+    fn has_message(&self) -> bool {
+        let arrivals = self.arrivals.as_ref();
+        arrivals.map_or_else(|| !self.consumer.is_empty(), |arrivals| arrivals.is_due())
+    }
+
+    /// Returns whether the sender is gone, and nothing is on its way.
+    fn is_closed(&self) -> bool {
+        let is_last = || self.arrivals.as_ref().is_none_or(|it| it.next().is_none());
+        self.consumer.is_abandoned() && is_last()
+    }
+}
+
 fn assert_here(remote: &Remote) {
     let is_here = driver::with(|driver| driver.remote().is(remote));
     assert!(is_here, "an end of a mailbox is opened in the reactor that it was made for");
@@ -140,23 +175,21 @@ impl<T: 'static> Outbox<T> {
             return;
         }
         let mut overflow = overflow.borrow_mut();
-        let mut is_news = false;
+        let mut sent = 0;
         for message in messages {
             if !overflow.is_empty() {
                 overflow.push_back(message);
                 continue;
             }
             match end.producer.push(message) {
-                Ok(()) => is_news = true,
+                Ok(()) => sent += 1,
                 Err(PushError::Full(message)) => {
                     end.wants_room.store(true, Relaxed);
                     overflow.push_back(message);
                 }
             }
         }
-        if is_news {
-            end.to.0.notify();
-        }
+        end.tell(sent);
     }
 
     /// Returns when the mailbox has room for a message, or when the receiver is gone.
@@ -201,9 +234,7 @@ impl<T> PolledInbox for Sending<T> {
             let pushed = end.producer.push(message);
             assert!(pushed.is_ok(), "this end is the only producer");
         }
-        if sent > 0 {
-            end.to.0.notify();
-        }
+        end.tell(sent);
         room -= sent;
         let woken = room.min(waiting.len());
         waiting.drain(..woken).for_each(clock::wake);
@@ -211,6 +242,14 @@ impl<T> PolledInbox for Sending<T> {
             end.wants_room.store(false, Relaxed);
         }
         true
+    }
+
+    fn due(&self) -> Option<Nanos> {
+        if self.overflow.borrow().is_empty() && self.waiting.borrow().is_empty() {
+            return None;
+        }
+        let producer = &self.end.borrow().producer;
+        (producer.is_abandoned() || !producer.is_full()).then_some(Nanos::ZERO)
     }
 }
 
@@ -226,6 +265,7 @@ impl<T: 'static> Inbox<T> {
     /// room. Returns how many there were.
     pub fn receive_some(&self, most: usize, mut take: impl FnMut(T)) -> usize {
         let end = &mut *self.0.end.borrow_mut();
+        let most = end.arrivals.as_ref().map_or(most, |arrivals| arrivals.take(most));
         let messages = std::iter::from_fn(|| end.consumer.pop().ok()).take(most);
         let received = messages.map(&mut take).count();
         if received > 0 {
@@ -243,7 +283,7 @@ impl<T: 'static> Inbox<T> {
     /// received. One task at a time waits.
     pub async fn receive(&self) -> Option<T> {
         loop {
-            let is_closed = self.0.end.borrow().consumer.is_abandoned();
+            let is_closed = self.0.end.borrow().is_closed();
             let message = self.try_receive();
             if message.is_some() || is_closed {
                 return message;
@@ -260,11 +300,20 @@ impl<T> PolledInbox for Receiving<T> {
             return false;
         }
         let end = self.end.borrow();
-        let is_news = !end.consumer.is_empty() || end.consumer.is_abandoned();
+        let is_news = end.has_message() || end.is_closed();
         if is_news {
             self.notify.notify();
         }
         is_news
+    }
+
+    fn due(&self) -> Option<Nanos> {
+        if !self.notify.is_awaited() {
+            return None;
+        }
+        let end = self.end.borrow();
+        let next = end.arrivals.as_ref().and_then(|arrivals| arrivals.next());
+        next.or_else(|| end.is_closed().then_some(Nanos::ZERO))
     }
 }
 

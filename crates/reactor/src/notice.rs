@@ -1,6 +1,7 @@
 use crate::driver::{self, PolledInbox};
 use crate::remote::Remote;
 use crate::sync::{AtomicBool, Mutex};
+use base::Nanos;
 use clock::Notify;
 use std::fmt;
 use std::rc::Rc;
@@ -91,6 +92,11 @@ impl<T> PolledInbox for Reading<T> {
             self.notify.notify();
         }
         is_news
+    }
+
+    fn due(&self) -> Option<Nanos> {
+        let is_news = self.notify.is_awaited() && self.board.is_new.load(Acquire);
+        is_news.then_some(Nanos::ZERO)
     }
 }
 

@@ -1,12 +1,15 @@
 use crate::peers::peers_in_virtual_time;
 use crate::reactor::Reactor;
+use crate::remote::Remote;
+use crate::virtual_cores::VirtualCores;
+use crate::virtual_time::{CommonClock, CoreTimes};
 use base::{Nanos, Rng};
 use clock::{LocalFuture, TaskId, TraceSink};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 /// One in so many stretches is preceded by turns of others: the seed chooses. Where that is seldom,
 /// what is ready elsewhere is still there when a task is in the middle of its work.
@@ -35,6 +38,8 @@ struct Shared {
     root: Cell<Option<TaskId>>,
     one_in: Cell<u64>,
     turns_max: Cell<u64>,
+    /// Without them, polls take no time, and there are no mailboxes.
+    cores: Option<VirtualCores>,
     /// Chooses between reactors in which something happens at one instant.
     rng: RefCell<Rng>,
 }
@@ -59,13 +64,29 @@ impl PeerGroup {
     /// So many reactors whose clocks stand at zero; `seed` chooses between what happens at one
     /// instant. With `shuffle`, also within each: see [`clock::Schedule::new`].
     pub fn new(count: usize, seed: u64, shuffle: Option<u64>) -> Self {
-        let places = peers_in_virtual_time(count).into_iter();
-        let reactors = places.map(|place| Some(Reactor::among(place, shuffle))).collect();
+        Self::of(count, seed, shuffle, None)
+    }
+
+    /// As [`Self::new`], on cores with these `times`: the wall of each reactor moves on as it polls
+    /// and while it stalls, and [`Self::remotes`] can be linked by mailboxes.
+    pub fn on_cores(count: usize, seed: u64, shuffle: Option<u64>, times: CoreTimes) -> Self {
+        Self::of(count, seed, shuffle, Some(VirtualCores::new(count, times, seed)))
+    }
+
+    fn of(count: usize, seed: u64, shuffle: Option<u64>, cores: Option<VirtualCores>) -> Self {
+        let peers = peers_in_virtual_time(count).into_iter().enumerate();
+        let reactor = |(place, peer)| {
+            let mut reactor = Reactor::among(peer, shuffle);
+            reactor.driver = cores.as_ref().map(|cores| cores.driver(place));
+            Some(reactor)
+        };
+        let reactors = peers.map(reactor).collect();
         let mut rng = Rng::new(seed);
         let one_in = usize::try_from(rng.below(4)).expect("one of four");
         let shared = Shared {
             one_in: Cell::new(ONE_IN[one_in]),
             turns_max: Cell::new(TURNS_MAX),
+            cores,
             reactors: RefCell::new(reactors),
             now: Cell::default(),
             root: Cell::default(),
@@ -78,6 +99,26 @@ impl PeerGroup {
     pub fn preempt_often(&mut self, one_in: u64, turns_max: u64) {
         self.shared.one_in.set(one_in);
         self.shared.turns_max.set(turns_max);
+    }
+
+    /// Returns the handles of the reactors, which count their load by the stages of their tasks.
+    ///
+    /// # Panics
+    /// Without [`CoreTimes`].
+    pub fn remotes(&self) -> Vec<Remote> {
+        self.cores().remotes()
+    }
+
+    /// Returns the clock that all of them read.
+    ///
+    /// # Panics
+    /// Without [`CoreTimes`].
+    pub fn clock(&self) -> CommonClock {
+        self.cores().clock()
+    }
+
+    fn cores(&self) -> &VirtualCores {
+        self.shared.cores.as_ref().expect("the reactors are on cores")
     }
 
     /// What starts tasks in them.
@@ -105,16 +146,13 @@ impl PeerGroup {
                 self.shared.with(place, |reactor| reactor.spawn(future));
             }
             let next = self.shared.next().expect("nothing is left to happen in any reactor");
-            let now = self.shared.now.get();
-            self.shared.with(next, |reactor| {
-                reactor.step(now, |task, context| {
-                    let is_root = self.shared.is_root(next, task);
-                    if is_root && let Poll::Ready(done) = root.as_mut().poll(context) {
-                        clock::end_task(task);
-                        output = Some(done);
-                    }
-                    is_root
-                });
+            self.shared.step(next, |task, context| {
+                let is_root = self.shared.is_root(next, task);
+                if is_root && let Poll::Ready(done) = root.as_mut().poll(context) {
+                    clock::end_task(task);
+                    output = Some(done);
+                }
+                is_root
             });
         }
         output.expect("it was looked at above")
@@ -129,6 +167,15 @@ impl Shared {
         let done = work(&mut reactor);
         self.reactors.borrow_mut()[place] = Some(reactor);
         done
+    }
+
+    /// Gives the reactor at `place` a turn: see [`Reactor::step`].
+    fn step(&self, place: usize, poll_root: impl FnOnce(TaskId, &mut Context<'_>) -> bool) {
+        let now = self.now.get();
+        self.with(place, |reactor| match &self.cores {
+            None => reactor.step(now, poll_root),
+            Some(cores) => cores.step((place, now), reactor, poll_root),
+        });
     }
 
     fn is_root(&self, place: usize, task: TaskId) -> bool {
@@ -147,7 +194,10 @@ impl Shared {
         let now = self.now.get();
         let reactors = self.reactors.borrow();
         let events = reactors.iter().enumerate();
-        let events = events.filter_map(|(place, it)| Some((place, it.as_ref()?.next_event(now)?)));
+        let events = events.filter_map(|(place, it)| {
+            let event = it.as_ref()?.next_event(now)?;
+            Some((place, self.cores.as_ref().map_or(event, |cores| cores.earliest(place, event))))
+        });
         events.collect::<Vec<_>>().into_iter()
     }
 
@@ -177,20 +227,27 @@ impl Shared {
         if !is_due {
             return;
         }
-        clock::set_aside(|| {
+        let give_turns = |by: Option<Nanos>| {
             for _ in 0..turns {
-                let Some(other) = self.choose(self.now.get()) else { return };
-                let now = self.now.get();
-                self.with(other, |reactor| {
-                    reactor.step(now, |task, _| {
-                        let is_root = self.is_root(other, task);
-                        if is_root {
-                            clock::put_back(task);
-                        }
-                        is_root
-                    });
+                if let Some(event) = self.events().map(|(_, event)| event).min()
+                    && by.is_some_and(|by| event <= by)
+                {
+                    self.now.set(self.now.get().max(event));
+                }
+                let Some(other) = self.choose(self.now.get()) else { break };
+                self.step(other, |task, _| {
+                    let is_root = self.is_root(other, task);
+                    if is_root {
+                        clock::put_back(task);
+                    }
+                    is_root
                 });
             }
+            self.now.get()
+        };
+        clock::set_aside(|| match &self.cores {
+            None => _ = give_turns(None),
+            Some(cores) => cores.stall(|until| give_turns(Some(until))),
         });
     }
 }

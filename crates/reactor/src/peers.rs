@@ -1,6 +1,7 @@
 use crate::driver::PolledInbox;
 use crate::remote::Remote;
 use crate::sync::{AtomicBool, Mutex, MutexGuard};
+use base::Nanos;
 use clock::{RemoteWaker, TaskId};
 use std::mem;
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -94,5 +95,9 @@ impl Desk {
 impl PolledInbox for Peer {
     fn look(&self) -> bool {
         self.wake_all()
+    }
+
+    fn due(&self) -> Option<Nanos> {
+        self.has_news().then_some(Nanos::ZERO)
     }
 }

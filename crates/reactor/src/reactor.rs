@@ -1,9 +1,9 @@
 use crate::brake::Brake;
-use crate::driver::Driver;
+use crate::driver::{self, Driver};
 use crate::lateness::Lateness;
 use crate::peers::Peer;
 use base::Nanos;
-use clock::{BusyMeter, LocalFuture, Schedule, TaskId, TraceSink, Turn};
+use clock::{BusyMeter, LocalFuture, Schedule, TaskId, TraceSink, Turn, Wall};
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -117,7 +117,9 @@ impl Reactor {
     pub(crate) fn next_event(&self, now: Nanos) -> Option<Nanos> {
         let schedule = self.schedule.as_ref().expect("a reactor is not run from within itself");
         let is_woken = self.peer.as_ref().is_some_and(Peer::has_news);
-        schedule.next_event().into_iter().chain(is_woken.then_some(now)).min()
+        let sent = self.driver.as_ref().and_then(|driver| driver.due());
+        let news = is_woken.then_some(now).into_iter().chain(sent.map(|due| due.max(now)));
+        schedule.next_event().into_iter().chain(news).min()
     }
 
     /// Lets others' tasks of it go on at `now`, before which nothing is left to happen in it, and
@@ -138,6 +140,49 @@ impl Reactor {
         let next = clock::turn(None, &mut spawned);
         adopt_all(&mut self.futures, &mut spawned);
         let Some(task) = next else { return };
+        let mut context = Context::from_waker(Waker::noop());
+        if poll_root(task, &mut context) {
+            return;
+        }
+        if let Some(finished) = poll(&mut self.futures, task, &mut context) {
+            clock::end_task(finished);
+        }
+    }
+
+    /// As [`Self::step`], but as a served reactor: the wall says what is due. If nothing is, or
+    /// with `looks_first`, takes what others have for it.
+    pub(crate) fn step_by_the_wall(
+        &mut self,
+        (now, wall): (Nanos, Wall),
+        meter: &Rc<BusyMeter>,
+        looks_first: bool,
+        poll_root: impl FnOnce(TaskId, &mut Context<'_>) -> bool,
+    ) {
+        let mut schedule = self.schedule.take().expect("a reactor is not run from within itself");
+        schedule.set_wall(Some(wall));
+        schedule.set_busy_meter(Some(meter.clone()));
+        clock::install(schedule);
+        let _installed = Installed(&mut self.schedule);
+        let mut spawned = Spawned::new();
+        let (mut may_look, mut next) = (true, None);
+        if looks_first {
+            look(self.peer.as_ref());
+        }
+        while next.is_none() {
+            match clock::turn_by_the_wall(None, &mut spawned) {
+                Some(Turn::Ready(task) | Turn::Due { task, .. }) => next = Some(task),
+                Some(Turn::Wait(until)) if until <= now => {}
+                Some(Turn::Wait(_)) | None if may_look => {
+                    clock::move_on(now);
+                    look(self.peer.as_ref());
+                    may_look = false;
+                }
+                Some(Turn::Wait(_)) | None => break,
+            }
+        }
+        adopt_all(&mut self.futures, &mut spawned);
+        let Some(task) = next else { return };
+        meter.switch(clock::busy_stage(), clock::host_now());
         let mut context = Context::from_waker(Waker::noop());
         if poll_root(task, &mut context) {
             return;
@@ -215,6 +260,14 @@ impl Drop for Reactor {
             clock::lose_power(schedule, std::mem::take(&mut self.futures));
         }
     }
+}
+
+/// Takes what the others have for a reactor, that of `peer`.
+fn look(peer: Option<&Peer>) {
+    if let Some(peer) = peer {
+        peer.wake_all();
+    }
+    driver::look_outside();
 }
 
 /// Polls `task`, and returns it if it has finished.

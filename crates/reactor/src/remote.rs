@@ -1,5 +1,6 @@
 use crate::long_polls::LongPolls;
 use crate::sync::{AtomicBool, AtomicU64, Event, Mutex, MutexGuard, fence};
+use crate::virtual_time::VirtualTime;
 use base::Nanos;
 use clock::{BusyStage, BusyTimes};
 use std::io;
@@ -22,6 +23,8 @@ struct Shared {
     counters: Counters,
     /// Locked by the reactor only after a long poll.
     long_polls: Mutex<Vec<LongPolls>>,
+    /// Of a reactor that runs in virtual time.
+    virtual_time: Option<Arc<VirtualTime>>,
 }
 
 /// In cache lines of their own: the reactor writes them all the time, and others read what is
@@ -52,12 +55,18 @@ impl Remote {
     /// A handle for a reactor that is to be served under it; see [`crate::Reactor::serve`]. Fails
     /// when the process has no file descriptor left.
     pub fn new() -> io::Result<Self> {
+        Self::of(None)
+    }
+
+    /// A handle for a reactor that runs in this virtual time, or is to be served.
+    pub(crate) fn of(virtual_time: Option<Arc<VirtualTime>>) -> io::Result<Self> {
         Ok(Self(Arc::new(Shared {
             asleep: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             event: Event::new()?,
             counters: Counters::default(),
             long_polls: Mutex::default(),
+            virtual_time,
         })))
     }
 
@@ -97,6 +106,10 @@ impl Remote {
 
     fn locked_long_polls(&self) -> MutexGuard<'_, Vec<LongPolls>> {
         self.0.long_polls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn virtual_time(&self) -> Option<&Arc<VirtualTime>> {
+        self.0.virtual_time.as_ref()
     }
 
     /// True if both are handles of the same reactor.

@@ -1,6 +1,7 @@
 //! Reactors on a real machine: sockets, files, threads and time.
 
 mod busy_stages;
+mod cores;
 mod file;
 mod long_polls;
 mod mailbox;
