@@ -10,7 +10,7 @@ use controller::{
 use engine::WorkPool;
 use node::server::{BalanceConfig, BalanceState, DiverterLinks, link_diverters};
 use node::{MemoryDrive, MemoryKind};
-use reactor::{Peer, Reactor, Remote, peers};
+use reactor::{CommonClock, Peer, Reactor, Remote, peers};
 use spec::{AddressFamily, Text};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -74,7 +74,7 @@ pub(crate) fn measure(policy: Policy, hosts: [usize; 2], value_bytes: usize) -> 
     let remotes = [(), ()].map(|()| Remote::new().expect("a file descriptor is free"));
     let mut links = [None, None];
     let config = BalanceConfig { policy, settings: Settings::default() };
-    let state = link_diverters(config, &remotes, links.iter_mut());
+    let state = link_diverters(config, CommonClock::wall(), &remotes, links.iter_mut());
     let team = Arc::new(Team {
         state,
         pool: Arc::default(),

@@ -25,8 +25,8 @@ use clock::{Stage, Users};
 use controller::{Placement, Rules, Subsystems};
 use engine::WorkPool;
 use reactor::{
-    Lateness, NoticeEnd, NoticeWriter, Outbox, Peer, Reactor, ReceiveEnd, Remote, SendEnd,
-    TcpListener, mailbox, notices, peers, stopped,
+    CommonClock, Lateness, NoticeEnd, NoticeWriter, Outbox, Peer, Reactor, ReceiveEnd, Remote,
+    SendEnd, TcpListener, mailbox, notices, peers, stopped,
 };
 use std::mem::take;
 use std::net::SocketAddr;
@@ -327,7 +327,7 @@ fn link_balanced(
     let of_devices = connection_links.iter_mut().map(|links| &mut links.diverter);
     let of_connections = device_links.iter_mut().map(|links| &mut links.diverter);
     let diverters = of_devices.chain(of_connections).skip(first);
-    let shared = balance::link(config, &remotes[first..], diverters);
+    let shared = balance::link(config, CommonClock::wall(), &remotes[first..], diverters);
     let placed = PlacedConnections::new(shared.clone(), remotes);
     let of_devices = connection_links.iter_mut().map(|links| &mut links.mover);
     let of_connections = device_links.iter_mut().map(|links| &mut links.mover);

@@ -8,7 +8,7 @@ use crate::server::bridge::MESSAGES;
 use balance::{Costs, Router};
 use base::Nanos;
 use controller::{Answer, DivertedCommand, Placement};
-use reactor::{ReceiveEnd, Remote, SendEnd, mailbox};
+use reactor::{CommonClock, ReceiveEnd, Remote, SendEnd, mailbox};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,14 +24,15 @@ pub struct DiverterLinks {
     from: Vec<Option<ReceiveEnd<Message>>>,
 }
 
-/// Links the reactors under `remotes`: puts the links of each into its place. Returns what they
-/// know of each other.
+/// Links the reactors under `remotes`, which measure queues by `clock`: puts the links of each into
+/// its place. Returns what they know of each other.
 pub fn link<'a>(
     config: BalanceConfig,
+    clock: CommonClock,
     remotes: &[Remote],
     places: impl Iterator<Item = &'a mut Option<DiverterLinks>>,
 ) -> Arc<Shared> {
-    let shared = Arc::new(Shared::new(config, remotes));
+    let shared = Arc::new(Shared::new(config, clock, remotes));
     let unlinked = |place| {
         let (to, from) = (Vec::new(), remotes.iter().map(|_| None).collect());
         DiverterLinks { shared: shared.clone(), place, to, from }

@@ -3,10 +3,9 @@
 use super::BalanceConfig;
 use balance::{Load, Route, Router};
 use base::Nanos;
-use reactor::Remote;
+use reactor::{CommonClock, Remote};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 /// The routes of all balanced reactors, and their loads.
 #[derive(Debug)]
@@ -17,7 +16,7 @@ pub struct Shared {
     /// Grows with each change of the routes.
     version: AtomicU64,
     counters: Vec<Counters>,
-    epoch: Instant,
+    clock: CommonClock,
 }
 
 /// The counters of a reactor, in a cache line of their own.
@@ -38,7 +37,7 @@ struct Counters {
     /// itself: those of its batch, one for each ready task, and those that others execute.
     depths: OwnCounter,
     /// With the policy `auto`: when it expects to have executed and answered the commands of its
-    /// last batch, in nanoseconds since `epoch`. So what it wrote loses its meaning with time.
+    /// last batch, in nanoseconds of the clock. So what it wrote loses its meaning with time.
     busy_until: AtomicU64,
     /// Commands that others have sent to it and it has not executed.
     queued: AtomicU64,
@@ -61,14 +60,14 @@ impl OwnCounter {
 }
 
 impl Shared {
-    pub(super) fn new(config: BalanceConfig, remotes: &[Remote]) -> Self {
+    pub(super) fn new(config: BalanceConfig, clock: CommonClock, remotes: &[Remote]) -> Self {
         Self {
             remotes: remotes.to_vec(),
             config: Mutex::new(config),
             routes: Mutex::default(),
             version: AtomicU64::new(0),
             counters: remotes.iter().map(|_| Counters::default()).collect(),
-            epoch: Instant::now(),
+            clock,
         }
     }
 
@@ -146,7 +145,7 @@ impl Shared {
 
     /// Returns the present, in nanoseconds since an instant that is the same for all reactors.
     pub(super) fn now(&self) -> u64 {
-        u64::try_from(self.epoch.elapsed().as_nanos()).expect("a run is shorter than 500 years")
+        self.clock.now().0
     }
 
     /// Notes that a reactor is busy for this time from `now` on, with what it has received.
