@@ -108,6 +108,8 @@ pub(super) struct PeerDevices {
     placement: Option<Rc<dyn Placement>>,
     /// The queues of this reactor's connections that execute commands in this reactor.
     users: Users,
+    /// Whether the connections of emulated devices are closed.
+    is_ending: Cell<bool>,
     state: Cell<DeviceState>,
     /// Notified when `state` has changed.
     changed: Notify,
@@ -130,6 +132,7 @@ impl PeerDevices {
             reactor,
             placement,
             users: Users::default(),
+            is_ending: Cell::new(false),
             state: Cell::new(DeviceState::Opening),
             changed: Notify::new(),
         });
@@ -182,9 +185,10 @@ impl PeerDevices {
         Rc::new(entrance.placed_by(self.placement.clone()))
     }
 
-    /// Closes the connections of emulated devices: one that waits for a response would wait for
-    /// ever.
+    /// Closes the connections of emulated devices, also later ones: one that waits for a response
+    /// would wait for ever.
     pub(super) fn end(&self) {
+        self.is_ending.set(true);
         let connections = self.queues.borrow().all();
         for connection in connections {
             connection.end();
@@ -234,7 +238,13 @@ struct FarQueue {
 
 impl HostQueue for FarQueue {
     fn submit(&self, capsule: Capsule) {
-        self.device.commands.send(ToDevice::Submit(self.id, capsule));
+        let device = &self.device;
+        if device.is_ending.get() {
+            let connection = device.queues.borrow().get(self.id);
+            connection.expect("a queue is open until it is closed").end();
+            return;
+        }
+        device.commands.send(ToDevice::Submit(self.id, capsule));
     }
 
     fn execute_held(&self) {
@@ -345,5 +355,58 @@ impl FarQueues {
         while !self.has_left.get() {
             self.left.wait().await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::{Buf, Nanos};
+    use reactor::{CoreTimes, PeerGroup, mailbox};
+    use std::net::{Ipv4Addr, SocketAddr};
+
+    /// A connection that gets no response.
+    #[derive(Default)]
+    struct Ended(Cell<bool>);
+
+    impl Responses for Ended {
+        fn respond(&self, response: Response) {
+            panic!("{response:?} of no device");
+        }
+
+        fn end(&self) {
+            self.0.set(true);
+        }
+
+        fn withdraw(&self, _: u16) -> Option<Command> {
+            None
+        }
+    }
+
+    /// The server stops between the start of a connection and its first command.
+    #[test]
+    fn connection_of_an_emulated_device_that_begins_at_the_end_is_closed() {
+        let nanos = Nanos(10);
+        let times =
+            CoreTimes { poll: nanos, read: nanos, message: nanos, stall: nanos, stall_one_in: 10 };
+        let mut group = PeerGroup::on_cores(2, 1, None, times);
+        let remotes = group.remotes();
+        let (send, _commands) = mailbox::<ToDevice>(8, &remotes[0], &remotes[1]);
+        let (_responses, receive) = mailbox::<FromDevice>(8, &remotes[1], &remotes[0]);
+        group.run(async {
+            let device =
+                PeerDevices::new(Subsystems::new(), (0, None), send.open(), receive.open());
+            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 4420));
+            let port = device.far_port(ConnectionInfo { number: 1, address });
+            let connections = [(), ()].map(|()| Rc::new(Ended::default()));
+            let before = port.queue(connections[0].clone());
+            device.end();
+            assert!(connections[0].0.get());
+            let after = port.queue(connections[1].clone());
+            after.submit(Capsule::new(Command::exist(1, b"key"), Buf::phantom(0, 0)));
+            assert!(connections[1].0.get(), "the device's reactor executes nothing for it");
+            before.close();
+            after.close();
+        });
     }
 }
