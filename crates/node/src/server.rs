@@ -26,6 +26,8 @@ mod disk_watch;
 mod drive;
 mod error;
 mod facts;
+#[cfg(test)]
+mod hand_off;
 mod http;
 mod identity;
 mod inquirer;

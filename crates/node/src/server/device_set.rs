@@ -320,6 +320,24 @@ fn resp_dealers(
 }
 
 impl DeviceSet {
+    /// Returns the devices of these subsystems, without drives and listeners of their own.
+    #[cfg(test)]
+    pub(super) fn without_listeners(subsystems: Arc<Subsystems>, reactor: u32) -> Self {
+        let movable = MovableConnections::default();
+        Self {
+            drives: Vec::new(),
+            places: Vec::new(),
+            reactor,
+            subsystems,
+            starts: Vec::new(),
+            resp: Vec::new(),
+            clients: Rc::new(RespClients::new(movable.clone(), None)),
+            movable,
+            gate: None,
+            vfio_user: Vec::new(),
+        }
+    }
+
     /// Returns the counters of the devices.
     pub(super) fn census(&self) -> Vec<DeviceCensus> {
         let drives = self.places.iter().zip(&self.drives);
