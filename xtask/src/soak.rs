@@ -34,12 +34,16 @@ pub(crate) fn seeds(flags: &[&str]) -> Result<u64, String> {
     }
 }
 
-/// Runs the simulation's tests over `seeds` seeds each, including every scenario. Prints for each
+/// Runs the simulation's tests and the hand-off between reactors over `seeds` seeds each, including
+/// every scenario. Prints for each
 /// its cuts, faults, and openings by scan and by checkpoint. Then runs the experiments of the
 /// papers that are too long for every day, and tests with threads under `ThreadSanitizer`.
 pub(crate) fn run(root: &Path, seeds: u64) -> Result<()> {
     let mut tally = Tally::default();
     Cargo::new(root, "test --profile dist -p kvasir-sim -- --nocapture")
+        .env("KVASIR_SEEDS", &seeds.to_string())
+        .test(&mut tally)?;
+    Cargo::new(root, "test --profile dist -p kvasir-node --lib hand_off -- --nocapture")
         .env("KVASIR_SEEDS", &seeds.to_string())
         .test(&mut tally)?;
     let long = format!("test --profile dist -p kvasir-cli --test black_box -- {LONG}");
