@@ -5,7 +5,7 @@ use super::plan::{HostPlan, pick};
 use super::world::World;
 use base::{Buf, Nanos, Rng};
 use clock::{Notify, Stage};
-use controller::{Capsule, HostQueue, Port, Response, Responses};
+use controller::{Capsule, DetachedQueue, HostQueue, Port, Response, Responses};
 use spec::{
     Command, ConnectAttributes, ConnectData, ConnectReply, DataPointer, Property, Status,
     StoreOptions,
@@ -36,7 +36,29 @@ pub(super) struct Host {
     rng: Rng,
     /// The keys with no command in flight.
     idle: Rc<RefCell<Vec<KeyBytes>>>,
-    keys: u16,
+    keys: Rc<Cell<u16>>,
+}
+
+/// The connection of an I/O queue, which sends commands and may move to other reactors.
+struct Worker {
+    world: Rc<World>,
+    plan: HostPlan,
+    rng: Rng,
+    idle: Rc<RefCell<Vec<KeyBytes>>>,
+    keys: Rc<Cell<u16>>,
+    io: Rc<Line>,
+    /// The number of the connection.
+    number: u64,
+    /// Its reactor.
+    place: usize,
+    /// Commands that are not sent yet.
+    left: u64,
+}
+
+/// A connection on its way to another reactor.
+pub(super) struct Moving {
+    worker: Worker,
+    queue: DetachedQueue,
 }
 
 /// A command whose answer is due.
@@ -190,7 +212,7 @@ impl Line {
 impl Host {
     pub(super) fn new(world: &Rc<World>, plan: HostPlan) -> Self {
         let rng = Rng::fork(world.plan.seed, u64::from(plan.number));
-        Self { world: world.clone(), plan, rng, idle: Rc::default(), keys: 0 }
+        Self { world: world.clone(), plan, rng, idle: Rc::default(), keys: Rc::default() }
     }
 
     /// Uses the device until its commands are done or the server stops.
@@ -200,12 +222,14 @@ impl Host {
             if self.world.is_stopping() {
                 break;
             }
-            let port = port(u64::from(self.plan.number) * 8 + number);
+            let number = u64::from(self.plan.number) * 8 + number;
+            let port = port(number);
             let [admin, io] = [(), ()].map(|()| Line::open(&self, &*port));
             if Self::connect(&admin, &io).await.is_some() {
-                self.work(&admin, &io).await;
+                self.work(&admin, &io, number).await;
+            } else {
+                io.close();
             }
-            io.close();
             admin.close();
             self.pause().await;
         }
@@ -222,34 +246,128 @@ impl Host {
         Some(())
     }
 
-    /// Sends commands. At the end it may leave some unanswered.
-    async fn work(&mut self, admin: &Line, io: &Line) {
-        let mut left = self.plan.commands;
-        let is_active = |world: &World| !world.is_stopping() && !io.is_ended.get();
-        while left > 0 && is_active(&self.world) {
+    /// Has a task of its own send commands, and aborts some of them, until it closes `io`.
+    async fn work(&mut self, admin: &Line, io: &Rc<Line>, number: u64) {
+        let place = self.plan.reactor;
+        self.world.connection_begins(place);
+        let worker = Worker {
+            world: self.world.clone(),
+            plan: self.plan,
+            rng: Rng::fork(self.rng.next_u64(), number),
+            idle: self.idle.clone(),
+            keys: self.keys.clone(),
+            io: io.clone(),
+            number,
+            place,
+            left: self.plan.commands,
+        };
+        clock::spawn(worker.run());
+        while !io.is_closed.get() {
+            clock::sleep(Nanos(1 + self.rng.below(50_000)), Stage::Queue).await;
+            if self.rng.below(3) == 0 && self.abort(admin, io).await.is_none() {
+                io.is_ended.set(true);
+                io.answered.notify();
+            }
+        }
+    }
+
+    /// Aborts a command, if one is in flight. `None`: the connection ends first.
+    async fn abort(&mut self, admin: &Line, io: &Line) -> Option<()> {
+        let ids: Vec<u16> = io.pending.borrow().keys().copied().collect();
+        if ids.is_empty() {
+            return Some(());
+        }
+        let id = ids[pick(&mut self.rng, ids.len())];
+        io.aborting.borrow_mut().push(id);
+        let (status, result) = admin.call(Command::abort(IO, id), &[]).await?;
+        assert!(status.is_success(), "host {}: Abort: {status:?}", self.plan.number);
+        self.world.count_aborted(result & 1 == 0);
+        Some(())
+    }
+
+    async fn pause(&mut self) {
+        clock::sleep(Nanos(1 + self.rng.below(20_000)), Stage::Queue).await;
+    }
+}
+
+impl Moving {
+    /// Continues in the reactor at `place`.
+    pub(super) fn arrive(self, place: usize, port: &dyn Fn(u64) -> Rc<dyn Port>) {
+        let Self { mut worker, queue } = self;
+        let queue = port(worker.number).adopt(queue, worker.io.clone());
+        worker.io.queue.replace(Some(queue));
+        worker.place = place;
+        clock::spawn(worker.run());
+    }
+}
+
+impl Worker {
+    fn is_active(&self) -> bool {
+        !self.world.is_stopping() && !self.io.is_ended.get()
+    }
+
+    /// Sends commands until the connection leaves or all are sent. At the end it may leave some
+    /// unanswered.
+    async fn run(mut self) {
+        clock::name_task("connection of a host");
+        while self.left > 0 && self.is_active() {
             clock::catch_up().await;
-            for _ in 0..=self.rng.below(self.plan.depth as u64) {
-                if left > 0 && io.pending.borrow().len() < self.plan.depth {
-                    self.submit(io);
-                    left -= 1;
+            self.send();
+            if self.rng.below(4) == 0 {
+                clock::sleep(Nanos(1 + self.rng.below(20_000)), Stage::Queue).await;
+            }
+            if self.rng.below(6) == 0 {
+                self.settle().await;
+                match self.leave() {
+                    None => return,
+                    Some(stays) => self = stays,
                 }
             }
-            io.queue().execute_held();
-            if self.rng.below(10) == 0 && self.abort(admin, io).await.is_none() {
-                return;
-            }
-            if self.rng.below(4) == 0 {
-                self.pause().await;
-            }
-            if io.pending.borrow().len() >= self.plan.depth && is_active(&self.world) {
-                io.answered.wait().await;
+            if self.io.pending.borrow().len() >= self.plan.depth && self.is_active() {
+                self.io.answered.wait().await;
             }
         }
         if self.rng.below(2) == 0 {
-            while !io.pending.borrow().is_empty() && is_active(&self.world) {
-                io.answered.wait().await;
+            self.settle().await;
+        }
+        self.io.close();
+        self.world.host_ended(self.place);
+    }
+
+    /// Waits for the answers that are due.
+    async fn settle(&self) {
+        while !self.io.pending.borrow().is_empty() && self.is_active() {
+            self.io.answered.wait().await;
+        }
+    }
+
+    /// Moves to another reactor. Returns the connection if it stays.
+    fn leave(mut self) -> Option<Self> {
+        let (world, place) = (self.world.clone(), self.place);
+        let chosen = self.rng.next_u64();
+        let choose = |count: usize| pick(&mut Rng::new(chosen), count);
+        let mut stays = Some(self);
+        let leave = || {
+            let queue = stays.as_ref()?.io.queue().detach()?;
+            let worker = stays.take()?;
+            worker.io.queue.take();
+            Some(Moving { worker, queue })
+        };
+        if world.move_queue(place, choose, leave) {
+            world.host_ended(place);
+        }
+        stays
+    }
+
+    fn send(&mut self) {
+        let io = self.io.clone();
+        for _ in 0..=self.rng.below(self.plan.depth as u64) {
+            if self.left > 0 && io.pending.borrow().len() < self.plan.depth {
+                self.submit(&io);
+                self.left -= 1;
             }
         }
+        io.queue().execute_held();
     }
 
     fn submit(&mut self, io: &Line) {
@@ -285,29 +403,11 @@ impl Host {
     fn key(&mut self) -> KeyBytes {
         let mut idle = self.idle.borrow_mut();
         if idle.len() < usize::from(KEYS) / 2 {
-            self.keys += 1;
-            let [high, low] = self.keys.to_be_bytes();
+            self.keys.set(self.keys.get() + 1);
+            let [high, low] = self.keys.get().to_be_bytes();
             idle.push([b'k', self.plan.number.to_be_bytes()[1], high, low]);
         }
         let at = pick(&mut self.rng, idle.len());
         idle.swap_remove(at)
-    }
-
-    /// Aborts a command, if one is in flight. `None`: the connection ends first.
-    async fn abort(&mut self, admin: &Line, io: &Line) -> Option<()> {
-        let ids: Vec<u16> = io.pending.borrow().keys().copied().collect();
-        if ids.is_empty() {
-            return Some(());
-        }
-        let id = ids[pick(&mut self.rng, ids.len())];
-        io.aborting.borrow_mut().push(id);
-        let (status, result) = admin.call(Command::abort(IO, id), &[]).await?;
-        assert!(status.is_success(), "host {}: Abort: {status:?}", self.plan.number);
-        self.world.count_aborted(result & 1 == 0);
-        Some(())
-    }
-
-    async fn pause(&mut self) {
-        clock::sleep(Nanos(1 + self.rng.below(20_000)), Stage::Queue).await;
     }
 }

@@ -1,6 +1,6 @@
 //! A server in virtual time: what `reactors` does on threads, without sockets.
 
-use super::host::Host;
+use super::host::{Host, Moving};
 use super::ledger::{Ledger, executed_bytes};
 use super::plan::{HostPlan, Plan, draw_balance};
 use crate::MemoryDrive;
@@ -19,7 +19,7 @@ use controller::{
 use engine::{Ack, HashIndex, IndexConfig, KeySpaceId, Store, WorkPool};
 use media::{Memory, Shape, Victims};
 use reactor::{Outbox, PeerGroup, ReceiveEnd, Remote, SendEnd, mailbox, stopped};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::AddAssign;
 use std::rc::Rc;
@@ -50,6 +50,8 @@ pub(super) struct Outcome {
     pub(super) diverted: u64,
     /// Commands that were aborted.
     pub(super) aborted: u64,
+    /// Queues that moved to another reactor.
+    pub(super) moved: u64,
     /// Commands in flight when their connection closed.
     pub(super) unanswered: u64,
     /// Of all answers and their order.
@@ -63,6 +65,7 @@ impl AddAssign for Outcome {
             far: self.far + more.far,
             diverted: self.diverted + more.diverted,
             aborted: self.aborted + more.aborted,
+            moved: self.moved + more.moved,
             unanswered: self.unanswered + more.unanswered,
             digest: base::mix(self.digest ^ more.digest),
         }
@@ -80,14 +83,41 @@ pub(super) struct World {
     balance: Arc<Shared>,
     /// The hosts that run in each reactor, and what their ends notify.
     hosts: Vec<(Cell<usize>, Notify)>,
+    /// Of each reactor: what takes queues for the others.
+    movers: Vec<RefCell<Movers>>,
     is_stopping: Cell<bool>,
     /// Reactors that have ended, besides the first.
     ended: Cell<usize>,
     outcome: Cell<Outcome>,
 }
 
+/// Takes queues that leave a reactor, for each of the others.
+type Movers = Vec<(usize, Outbox<Moving>)>;
+
+/// The links between reactors with hosts, for queues that move.
+#[derive(Default)]
+struct MoverLinks {
+    to: Vec<(usize, SendEnd<Moving>)>,
+    from: Vec<ReceiveEnd<Moving>>,
+}
+
+/// Links the reactors from number `first` on.
+fn link_movers(remotes: &[Remote], first: usize) -> Vec<MoverLinks> {
+    let mut links: Vec<MoverLinks> = remotes.iter().map(|_| MoverLinks::default()).collect();
+    for from in first..remotes.len() {
+        for to in (first..remotes.len()).filter(|to| *to != from) {
+            let (send, receive) = mailbox(4, &remotes[from], &remotes[to]);
+            links[from].to.push((to, send));
+            links[to].from.push(receive);
+        }
+    }
+    links
+}
+
 /// The links of a reactor for connections to that of the devices.
 struct Links {
+    diverter: Option<DiverterLinks>,
+    movers: MoverLinks,
     commands: SendEnd<ToDevice>,
     responses: ReceiveEnd<FromDevice>,
 }
@@ -113,6 +143,7 @@ pub(super) fn run(plan: Plan) -> Outcome {
     }
     let world = Rc::new(World {
         ledgers: Default::default(),
+        movers: remotes.iter().map(|_| RefCell::default()).collect(),
         remotes: remotes.clone(),
         subsystems: Subsystems::new(),
         pool: Arc::default(),
@@ -123,14 +154,15 @@ pub(super) fn run(plan: Plan) -> Outcome {
         outcome: Cell::default(),
         plan,
     });
-    let (mut devices, mut diverters) = (Vec::new(), diverters.into_iter());
-    let here = diverters.next().expect("there are reactors");
-    for (place, diverter) in (1..).zip(diverters) {
+    let mut devices = Vec::new();
+    let mut own = diverters.into_iter().zip(link_movers(&remotes, first));
+    let here = own.next().expect("there are reactors");
+    for (place, (diverter, movers)) in (1..).zip(own) {
         let (to_device, commands) = mailbox(MESSAGES, &remotes[place], &remotes[0]);
         let (responses, from_device) = mailbox(MESSAGES, &remotes[0], &remotes[place]);
         devices.push(DeviceLinks { commands, responses });
-        let links = Links { commands: to_device, responses: from_device };
-        let side = world.clone().connection_side(place, links, diverter);
+        let links = Links { diverter, movers, commands: to_device, responses: from_device };
+        let side = world.clone().connection_side(place, links);
         group.places().spawn(place, side);
     }
     group.run(world.clone().device_side(devices, here));
@@ -179,7 +211,11 @@ async fn emulated(seed: u64) -> (Arc<Controller>, Arc<Store>) {
 impl World {
     /// Opens the devices in the first reactor, serves hosts of its own, and closes the devices when
     /// all others have left: see `reactors::device_side`.
-    async fn device_side(self: Rc<Self>, links: Vec<DeviceLinks>, diverter: Option<DiverterLinks>) {
+    async fn device_side(
+        self: Rc<Self>,
+        links: Vec<DeviceLinks>,
+        (diverter, movers): (Option<DiverterLinks>, MoverLinks),
+    ) {
         clock::spawn(self.clone().watch());
         let stores = self.open_devices().await;
         let device_set = Rc::new(DeviceSet::without_listeners(self.subsystems.clone(), 0));
@@ -197,7 +233,7 @@ impl World {
                 let entrance = device_set.entrance(way(number), users.clone());
                 Rc::new(entrance.placed_by(Some(placement.clone())))
             };
-            self.start_hosts(0, port);
+            self.start_hosts(0, movers, port);
         }
         clock::spawn(self.clone().change_policies());
         stopped().await;
@@ -217,14 +253,9 @@ impl World {
     }
 
     /// Serves hosts in another reactor: see `reactors::connection_side`.
-    async fn connection_side(
-        self: Rc<Self>,
-        place: usize,
-        links: Links,
-        diverter: Option<DiverterLinks>,
-    ) {
+    async fn connection_side(self: Rc<Self>, place: usize, links: Links) {
         let worker = self.pool.join();
-        let diverter = diverter.expect("each reactor for connections has links").open();
+        let diverter = links.diverter.expect("each reactor for connections has links").open();
         let placement: Rc<dyn Placement> = diverter;
         let commands: Outbox<ToDevice> = links.commands.open();
         let here = (u32::try_from(place).expect("a few"), Some(placement));
@@ -236,7 +267,7 @@ impl World {
             let router = router.clone();
             move |number| router.port(way(number))
         };
-        self.start_hosts(place, port);
+        self.start_hosts(place, links.movers, port);
         stopped().await;
         router.end();
         self.hosts_ended(place).await;
@@ -279,8 +310,24 @@ impl World {
         Homes { by_name: Arc::new(by_name), others: home(0) }
     }
 
-    fn start_hosts(self: &Rc<Self>, place: usize, port: impl Fn(u64) -> Rc<dyn Port> + 'static) {
+    /// Starts the hosts of a reactor, and continues with queues that come from others.
+    fn start_hosts(
+        self: &Rc<Self>,
+        place: usize,
+        MoverLinks { to, from }: MoverLinks,
+        port: impl Fn(u64) -> Rc<dyn Port> + 'static,
+    ) {
         let port = Rc::new(port);
+        let to = to.into_iter().map(|(to, end)| (to, end.open())).collect();
+        self.movers[place].replace(to);
+        for end in from {
+            let (inbox, port) = (end.open(), port.clone());
+            clock::spawn(async move {
+                while let Some(moving) = inbox.receive().await {
+                    moving.arrive(place, &*port);
+                }
+            });
+        }
         for plan in self.plan.hosts.iter().filter(|host| host.reactor == place) {
             let (host, port) = (Host::new(self, *plan), port.clone());
             clock::spawn(host.run(move |number| port(number)));
@@ -297,7 +344,35 @@ impl World {
         }
     }
 
-    /// Notes that a host of this reactor has closed its last connection.
+    /// Notes that a host of this reactor has a connection of its own task.
+    pub(super) fn connection_begins(&self, place: usize) {
+        let (count, _) = &self.hosts[place];
+        count.set(count.get() + 1);
+    }
+
+    /// Sends what `leave` returns to another reactor, which `choose` selects by the number of
+    /// those. Returns false if `leave` returns `None`.
+    pub(super) fn move_queue(
+        &self,
+        place: usize,
+        choose: impl FnOnce(usize) -> usize,
+        leave: impl FnOnce() -> Option<Moving>,
+    ) -> bool {
+        let movers = self.movers[place].borrow();
+        if movers.is_empty() {
+            return false;
+        }
+        let (to, outbox) = &movers[choose(movers.len())];
+        let Some(moving) = leave() else { return false };
+        let outcome = self.outcome.get();
+        self.outcome.set(Outcome { moved: outcome.moved + 1, ..outcome });
+        self.connection_begins(*to);
+        outbox.send(moving);
+        true
+    }
+
+    /// Notes that a host of this reactor has closed its last connection, or that a connection has
+    /// ended or left.
     pub(super) fn host_ended(&self, place: usize) {
         let (count, ended) = &self.hosts[place];
         count.set(count.get() - 1);
