@@ -80,6 +80,7 @@ mod scenario;
 mod seeds;
 mod shorten;
 mod small_drive;
+mod sweep;
 mod tally;
 mod target;
 mod trace;

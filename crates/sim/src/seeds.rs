@@ -2,22 +2,16 @@ use crate::faults::RunFaults;
 use crate::quiet::quietly;
 use crate::scenario::Scenario;
 use crate::shorten::shortened;
+use crate::sweep::{Sweep, from_environment, rerun};
 use crate::tally::Tally;
 use crate::trace;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// Seeds after which a long sweep says how far it is.
-const PROGRESS_SEEDS: u64 = 1_000;
-
-/// Limits each sweep to so many seconds. A sweep runs [`LEAST_SHARE`] of its seeds whatever that
-/// takes.
-const SWEEP_SECONDS: &str = "KVASIR_SWEEP_SECONDS";
-
-/// The share of its seeds, as one of so many, that a sweep runs in any case.
-const LEAST_SHARE: u64 = 5;
+/// The arguments by which cargo finds the program of the tests.
+const PROGRAM: &str = "-p kvasir-sim --test integration";
 
 /// How long a shorter plan of faults is looked for, in seconds, unless `KVASIR_SHORTEN_SECONDS`
 /// says otherwise.
@@ -35,25 +29,9 @@ const TRACE: &str = "KVASIR_TRACE";
 ///
 /// A seed that panics is followed by the command that runs it again: the one of the integration
 /// test called `test`.
-pub fn sweep(test: &str, count: u64, mut run: impl FnMut(u64) -> Tally) -> Tally {
-    let first = from_environment("KVASIR_SEED", 0);
-    let count = from_environment("KVASIR_SEEDS", count);
-    let budget = Duration::from_secs(from_environment(SWEEP_SECONDS, u64::MAX));
-    let (start, mut ran) = (Instant::now(), 0);
-    let mut sum = Tally::default();
-    while ran < count && (ran < count.div_ceil(LEAST_SHARE) || start.elapsed() < budget) {
-        let seed = first.wrapping_add(ran);
-        sum += catch_unwind(AssertUnwindSafe(|| run(seed))).unwrap_or_else(|panic| {
-            eprintln!("{}", rerun(seed));
-            resume_unwind(panic)
-        });
-        ran += 1;
-        if ran.is_multiple_of(PROGRESS_SEEDS) && ran < count {
-            println!("{test}: {ran} of {count} seeds, {sum}");
-        }
-    }
-    println!("{test}: {ran} of {count} seeds from {first} on, {sum}");
-    sum
+pub fn sweep(test: &str, count: u64, run: impl FnMut(u64) -> Tally) -> Tally {
+    let sweep = Sweep { name: test, program: PROGRAM, count, sharing: 1 };
+    sweep.run(run).1
 }
 
 /// As [`sweep`], of a scenario. With `KVASIR_TRACE` set it tells what happens, and the file that
@@ -131,7 +109,7 @@ impl Failure {
         if plan.is_empty() {
             return format!(
                 "It needs none of its {faults} faults.\n{TRACE}=1 {FAULTS}=/dev/null {}",
-                rerun(seed)
+                rerun(PROGRAM, seed)
             );
         }
         let path = std::env::temp_dir().join(format!("kvasir-{test}-{seed}.faults"));
@@ -141,36 +119,16 @@ impl Failure {
         format!(
             "Of its {faults} faults it needs these {needed}, which are in {file}:\n{plan}\n\
              {TRACE}=1 {FAULTS}={file} {}",
-            rerun(seed)
+            rerun(PROGRAM, seed)
         )
     }
 }
 
 fn rerun_traced(seed: u64) -> String {
-    format!("{TRACE}=1 {}", rerun(seed))
-}
-
-/// The command that runs a seed again.
-fn rerun(seed: u64) -> String {
-    // The test harness gives the thread of a test the test's name.
-    let thread = std::thread::current();
-    let name = thread.name().unwrap_or_default();
-    format!(
-        "KVASIR_SEED={seed} KVASIR_SEEDS=1 cargo test -p kvasir-sim --test integration {name} -- \
-         --nocapture"
-    )
+    format!("{TRACE}=1 {}", rerun(PROGRAM, seed))
 }
 
 fn message_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default().to_owned()
-}
-
-fn from_environment(name: &str, default: u64) -> u64 {
-    match std::env::var(name) {
-        Ok(text) => text
-            .parse()
-            .unwrap_or_else(|_| panic!("{name} is a whole number below 2^64, not {text:?}")),
-        Err(_) => default,
-    }
 }

@@ -20,6 +20,7 @@ use engine::{Ack, HashIndex, IndexConfig, KeySpaceId, Store, WorkPool};
 use media::{Memory, Shape, Victims};
 use reactor::{Outbox, PeerGroup, ReceiveEnd, Remote, SendEnd, mailbox, stopped};
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::AddAssign;
 use std::rc::Rc;
@@ -69,6 +70,17 @@ impl AddAssign for Outcome {
             unanswered: self.unanswered + more.unanswered,
             digest: base::mix(self.digest ^ more.digest),
         }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { commands, far, diverted, aborted, moved, unanswered, digest } = self;
+        write!(
+            f,
+            "{commands} commands ({far} of the emulated device, {diverted} diverted, {aborted} \
+             aborted, {unanswered} unanswered), {moved} queues moved, digest {digest:016x}"
+        )
     }
 }
 

@@ -22,13 +22,15 @@ mod own_keys;
 mod pair;
 mod request;
 mod scenes;
-mod seeds;
 mod side;
+#[path = "../../../../sim/src/sweep.rs"]
+mod sweep;
 
 use own_keys::OwnKeys;
 use pair::Pair;
 use scenes::Scenes;
 use std::time::{Duration, Instant};
+use sweep::Sweep;
 
 /// Scenes of a seed, about four requests each.
 const SCENES: usize = 250;
@@ -38,9 +40,13 @@ const ROUNDS: usize = 20;
 /// end before a move is due.
 const MOVE_MAX: Duration = Duration::from_secs(30);
 
+fn sweep(name: &str, count: u64) -> Sweep<'_> {
+    Sweep { name, program: "-p kvasir-node --test integration", count, sharing: 2 }
+}
+
 #[test]
 fn one_and_more_reactors_answer_one_request_at_a_time_alike() {
-    let covered = seeds::sweep("one at a time", 12, |seed| {
+    let (_, covered) = sweep("one at a time", 12).run(|seed| {
         let (mut pair, mut scenes) = (Pair::start(seed), Scenes::new(seed));
         for _ in 0..SCENES {
             for step in scenes.next() {
@@ -56,7 +62,7 @@ fn one_and_more_reactors_answer_one_request_at_a_time_alike() {
 
 #[test]
 fn one_and_more_reactors_answer_clients_at_once_alike() {
-    let covered = seeds::sweep("at once", 10, |seed| {
+    let (_, covered) = sweep("at once", 10).run(|seed| {
         let (mut pair, mut own_keys) = (Pair::start(seed), OwnKeys::new(seed));
         let (mut rounds, began) = (0, Instant::now());
         while rounds < ROUNDS || pair.awaits_move() && began.elapsed() < MOVE_MAX {
