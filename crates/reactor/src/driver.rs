@@ -41,7 +41,8 @@ pub fn stop_polling(memory: &Rc<dyn PolledMemory>) {
 }
 
 /// Looks for events from outside the reactor on this thread, as it does after every 64 polls, and
-/// wakes their tasks. Does nothing outside of [`crate::Reactor::serve`].
+/// wakes their tasks. Does nothing outside of [`crate::Reactor::serve`] and a
+/// [`crate::PeerGroup`] on cores.
 pub fn look_outside() {
     with_installed(|driver| {
         driver.look();
@@ -173,11 +174,11 @@ pub async fn stopped() {
 
 impl Driver {
     pub(crate) fn new(remote: &Remote) -> Result<Self, RingError> {
-        Ok(Self { ring: Some(Ring::new()?), ..Self::in_virtual_time(remote) })
+        Ok(Self { ring: Some(Ring::new()?), ..Self::without_ring(remote) })
     }
 
     /// A driver that has only what other reactors send.
-    pub(crate) fn in_virtual_time(remote: &Remote) -> Self {
+    pub(crate) fn without_ring(remote: &Remote) -> Self {
         Self {
             ring: None,
             remote: remote.clone(),

@@ -223,6 +223,9 @@ impl<T> PolledInbox for Sending<T> {
         if end.producer.is_abandoned() {
             let is_news = !waiting.is_empty();
             waiting.drain(..).for_each(clock::wake);
+            let unsent = std::mem::take(&mut *overflow);
+            drop((overflow, waiting, end));
+            drop(unsent);
             return is_news;
         }
         let mut room = end.producer.slots();

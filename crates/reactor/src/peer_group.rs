@@ -229,8 +229,9 @@ impl Shared {
         }
         let give_turns = |by: Option<Nanos>| {
             for _ in 0..turns {
-                if let Some(event) = self.events().map(|(_, event)| event).min()
-                    && by.is_some_and(|by| event <= by)
+                if let Some(by) = by
+                    && let Some(event) = self.events().map(|(_, event)| event).min()
+                    && event <= by
                 {
                     self.now.set(self.now.get().max(event));
                 }

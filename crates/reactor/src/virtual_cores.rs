@@ -30,12 +30,12 @@ struct Core {
 impl VirtualCores {
     pub(crate) fn new(count: usize, times: CoreTimes, seed: u64) -> Self {
         let time = VirtualTime::new(times, seed);
-        let core = |()| Core {
+        let core = |_| Core {
             remote: Remote::of(Some(time.clone())).expect("the process has a free descriptor"),
             free_at: Cell::default(),
             meter: Rc::new(BusyMeter::new(Nanos::ZERO)),
         };
-        let cores = std::iter::repeat_n((), count).map(core).collect();
+        let cores = (0..count).map(core).collect();
         Self { time, cores, rng: RefCell::new(Rng::new(base::mix(seed))) }
     }
 
@@ -49,7 +49,7 @@ impl VirtualCores {
 
     /// Returns the driver of the core at `place`.
     pub(crate) fn driver(&self, place: usize) -> Box<Driver> {
-        Box::new(Driver::in_virtual_time(&self.cores[place].remote))
+        Box::new(Driver::without_ring(&self.cores[place].remote))
     }
 
     /// Returns when the core at `place` polls a task that has something to do at `event`.
@@ -83,8 +83,8 @@ impl VirtualCores {
         self.time.begin(outer);
     }
 
-    /// Stalls the core that runs, while `work` gives others turns until the instant that it gets,
-    /// and returns when it gave the last.
+    /// Stalls the core that runs. `work` gets the end of the stall, and gives the other cores turns
+    /// until then. It returns the instant of the last turn.
     pub(crate) fn stall(&self, work: impl FnOnce(Nanos) -> Nanos) {
         let now = self.time.now();
         let last = driver::set_aside(|| work(self.time.end_of_stall(now)));

@@ -19,7 +19,8 @@ pub struct CoreTimes {
     pub stall_one_in: u64,
 }
 
-/// A clock that all reactors of a server read alike.
+/// A clock that all reactors of a server read alike. In virtual time it is the present of the
+/// reactor that reads it, which others are ahead of or behind by a poll or a stall.
 #[derive(Clone, Debug)]
 pub struct CommonClock(Source);
 

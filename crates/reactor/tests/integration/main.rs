@@ -1,4 +1,4 @@
-//! Reactors on a real machine: sockets, files, threads and time.
+//! Reactors on a real machine: sockets, files, threads and time. `cores` has some in virtual time.
 
 mod busy_stages;
 mod cores;
