@@ -108,7 +108,7 @@ pub(super) struct PeerDevices {
     placement: Option<Rc<dyn Placement>>,
     /// The queues of this reactor's connections that execute commands in this reactor.
     users: Users,
-    /// Whether the connections of emulated devices are closed.
+    /// Whether [`Self::end`] was called.
     is_ending: Cell<bool>,
     state: Cell<DeviceState>,
     /// Notified when `state` has changed.
@@ -240,6 +240,7 @@ impl HostQueue for FarQueue {
     fn submit(&self, capsule: Capsule) {
         let device = &self.device;
         if device.is_ending.get() {
+            // The device's reactor drops commands now: the connection would wait for ever.
             let connection = device.queues.borrow().get(self.id);
             connection.expect("a queue is open until it is closed").end();
             return;
@@ -385,7 +386,7 @@ mod tests {
 
     /// The server stops between the start of a connection and its first command.
     #[test]
-    fn connection_of_an_emulated_device_that_begins_at_the_end_is_closed() {
+    fn connection_that_opens_after_the_stop_ends_at_its_first_command() {
         let nanos = Nanos(10);
         let times =
             CoreTimes { poll: nanos, read: nanos, message: nanos, stall: nanos, stall_one_in: 10 };
@@ -403,7 +404,9 @@ mod tests {
             device.end();
             assert!(connections[0].0.get());
             let after = port.queue(connections[1].clone());
-            after.submit(Capsule::new(Command::exist(1, b"key"), Buf::phantom(0, 0)));
+            for queue in [&before, &after, &after] {
+                queue.submit(Capsule::new(Command::exist(1, b"key"), Buf::phantom(0, 0)));
+            }
             assert!(connections[1].0.get(), "the device's reactor executes nothing for it");
             before.close();
             after.close();

@@ -2,7 +2,8 @@
 //! reactors in virtual time whose cores stall and whose messages arrive late. Hosts store, retrieve
 //! and delete, abort commands, close their connections with commands in flight, and the policy of
 //! the balancer changes. Queues move to other reactors between commands. Each command must be
-//! executed once and answered once.
+//! answered once, and each Store, and each Retrieve that finds a value, be executed once: a second
+//! Delete changes nothing that is counted. The order of a stop is a copy of that in `reactors`.
 
 mod host;
 mod ledger;

@@ -203,7 +203,8 @@ impl Line {
             match asked {
                 Asked::Call => {}
                 Asked::Retrieve(_, value) => ledger.lose_retrieve(value),
-                Asked::Store(key) | Asked::Delete(key) => ledger.lose_change(key),
+                Asked::Store(key) => ledger.lose_store(key),
+                Asked::Delete(key) => ledger.lose_delete(key),
             }
         }
     }

@@ -75,12 +75,17 @@ impl Ledger {
         self.values.borrow_mut().insert(key, None);
     }
 
-    /// Notes that the connection closes before the answer to the last change of a key.
-    pub(super) fn lose_change(&self, key: KeyBytes) {
+    /// Notes that the connection closes before the answer to the Store that was the last change of
+    /// a key.
+    pub(super) fn lose_store(&self, key: KeyBytes) {
         let len = self.value(key).map_or(0, |value| u64::from(value.len));
-        let mut lost = self.lost.borrow_mut();
-        lost.keys.insert(key);
-        lost.stored_bytes += key.len() as u64 + len;
+        self.lost.borrow_mut().stored_bytes += key.len() as u64 + len;
+        self.lose_delete(key);
+    }
+
+    /// The same of a Delete.
+    pub(super) fn lose_delete(&self, key: KeyBytes) {
+        self.lost.borrow_mut().keys.insert(key);
     }
 
     /// Notes that it closes before a Retrieve brings this value.
