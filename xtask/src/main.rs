@@ -22,7 +22,7 @@ Usage: cargo xtask COMMAND
   lint              the checks of the source among these: format, tidy, layers, clippy
   tidy              the style guide, over every file that git does not ignore
   layers            the dependencies between crates, and circles between their files
-  soak [--seeds N]  the simulation sweep over N seeds (default 5000), in dist
+  soak [--seeds N]  sweeps of the simulation and of hand-offs over N seeds (default 5000), in dist
   fuzz [TARGET] [--seconds N]
                     looks for inputs that fail, N seconds for each target (default 60)
   --help            this list";

@@ -34,9 +34,8 @@ pub(crate) fn seeds(flags: &[&str]) -> Result<u64, String> {
     }
 }
 
-/// Runs the simulation's tests and the hand-off between reactors over `seeds` seeds each, including
-/// every scenario. Prints for each
-/// its cuts, faults, and openings by scan and by checkpoint. Then runs the experiments of the
+/// Runs the simulation's tests, with every scenario, and the sweep of hand-offs over `seeds` seeds
+/// each. Prints what each went through. Then runs the experiments of the
 /// papers that are too long for every day, and tests with threads under `ThreadSanitizer`.
 pub(crate) fn run(root: &Path, seeds: u64) -> Result<()> {
     let mut tally = Tally::default();

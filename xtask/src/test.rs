@@ -67,8 +67,8 @@ const BESIDE: [(&str, Step); 3] = [
     // A build of its own, with the locks and atomic numbers of the model checker.
     ("loom", |root, tally| {
         let crates = "-p kvasir-engine -p kvasir-reactor -p kvasir-controller";
-        // With a target the flags are not those of macros and build scripts, which are then not
-        // built again.
+        // With `--target`, cargo applies these flags to no macro and build script, and uses those
+        // of other steps.
         Cargo::new(root, &format!("test --release --target host-tuple {crates} --lib loom_"))
             .env("RUSTFLAGS", "--cfg loom")
             .label("loom")
