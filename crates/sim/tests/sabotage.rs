@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 const SEEDS: Seeds = Seeds { count: 60, first: 0 };
 
 /// Seeds in which a mistake must show that needs a rare order of tasks in several reactors. The
-/// first one found it last: if it no longer does, update it, because the others take a minute.
+/// first one shows it today. If it no longer does, name another one: to try all takes a minute.
 const SEEDS_OF_ORDERS: Seeds = Seeds { count: 300, first: 230 };
 
 /// The seeds below `count`, from `first` on and then from 0 on.
