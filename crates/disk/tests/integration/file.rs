@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use base::{Buf, BufMut, Rng};
-use clock::{Class, Stage};
+use clock::{Class, Notify};
 use disk::{Access, CreateError, File, Loss, OpenError, Usage, create, resize};
 use media::{Blocks, Error, Segments};
 use reactor::{Reactor, Remote};
@@ -12,6 +12,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::rc::Rc;
 use std::sync::Arc;
 use tempfile::TempDir;
 
@@ -197,16 +198,20 @@ fn a_reactor_that_goes_leaves_whole_blocks_and_a_disk_that_can_be_opened() {
     let path = made(&folder, BLOCKS * 4_096);
     let disk = Arc::new(File::open(&path, Access::Write, Some(4_096)).unwrap());
     let mut reactor = Reactor::new(None);
+    let is_written = Rc::new(Notify::new());
     let root = async {
         for block in 0..BLOCKS {
-            let disk = disk.clone();
+            let (disk, is_written) = (disk.clone(), is_written.clone());
             clock::spawn(async move {
                 let data = [Buf::copy_from(&content(5, block, 4_096))].into_iter().collect();
                 disk.write(block, data, Class::HostWrite).await.unwrap();
+                is_written.notify();
                 disk.read(block, 1, Class::HostRead).await.unwrap();
             });
         }
-        clock::sleep(base::Nanos(1), Stage::Queue).await;
+        // It is woken before any block is read. A timer may end after all tasks have, because those
+        // that are ready come first.
+        is_written.wait().await;
     };
     reactor.serve(&Remote::new().unwrap(), root).unwrap();
     assert!(reactor.tasks() > 0, "something is under way");
