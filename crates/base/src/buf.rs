@@ -463,8 +463,17 @@ mod tests {
         drop(buf);
         assert_ne!(pool.take(5_000).as_mut().as_ptr() as usize, address, "a slice still holds it");
         drop(part);
-        assert_eq!(pool.take(5_000).as_mut().as_ptr() as usize, address);
-        assert_eq!(pool.take(5_000).as_mut().as_ptr() as usize, address, "it was not frozen");
+        let mut again = pool.take(5_000);
+        assert_eq!(again.as_mut().as_ptr() as usize, address);
+        assert!(again.as_mut().iter().all(|byte| *byte == 9), "a new buffer would have zeros");
+    }
+
+    #[test]
+    fn a_buffer_that_was_not_frozen_comes_back_to_its_pool() {
+        let pool = BufPool::new(1 << 20);
+        pool.take(5_000).as_mut().fill(9);
+        let mut again = pool.take(5_000);
+        assert!(again.as_mut().iter().all(|byte| *byte == 9), "a new buffer would have zeros");
     }
 
     #[test]
