@@ -34,9 +34,10 @@ use crate::format::record::Sequence;
 use crate::lane::Lanes;
 use crate::lane::values::Lives;
 use crate::read::key_window::KeyWindows;
-use crate::sync::{AtomicBool, AtomicU64, Mutex};
+use crate::sync::{Apart, AtomicBool, AtomicU64, Mutex};
 use crate::write::pending::Pending;
 use base::Buf;
+use cleaning_due::CleaningDue;
 use clock::{Lock, Order};
 pub(crate) use copies::Copies;
 pub(crate) use frontier::Frontier;
@@ -80,13 +81,12 @@ pub(crate) struct Log {
     is_decision_watched: AtomicBool,
     /// Page numbers that records were written to since the last checkpoint, but for those that
     /// writers have not added yet.
-    written_since: AtomicU64,
-    /// See [`Self::cleaning_is_due`].
-    is_cleaning_due: Arc<AtomicBool>,
+    written_since: Apart<AtomicU64>,
+    pub(crate) cleaning: Arc<CleaningDue>,
     /// Some page has not landed since the log was opened. It is set under the locks of all writers.
     pub(crate) has_given_up: AtomicBool,
     writers: Vec<Mutex<Writer>>,
-    state: Lock<State>,
+    state: Apart<Lock<State>>,
 }
 
 /// Where a record went, and the pages that must land before it is durable.
@@ -126,11 +126,11 @@ impl Log {
             owners: Owners::new(shape.extents),
             pins,
             is_decision_watched: AtomicBool::new(false),
-            written_since: AtomicU64::new(0),
-            is_cleaning_due: state.cleaning.is_any(),
+            written_since: Apart(AtomicU64::new(0)),
+            cleaning: state.cleaning.clone(),
             has_given_up: AtomicBool::new(has_given_up),
             writers: vec![Mutex::new(Writer::new(0, sequence, shape.pages_per_extent))],
-            state: Lock::new(Order::Log, state),
+            state: Apart(Lock::new(Order::Log, state)),
         }
     }
 
@@ -171,12 +171,6 @@ impl Log {
 
     pub(crate) const fn has_one_writer(&self) -> bool {
         self.writers() == 1
-    }
-
-    /// Returns whether there may be work for the cleaner that it has not seen yet.
-    #[inline]
-    pub(crate) fn cleaning_is_due(&self) -> bool {
-        self.is_cleaning_due.load(Ordering::Relaxed)
     }
 
     /// Counts page numbers that records were written to.

@@ -3,10 +3,11 @@
 use crate::clean::room_queue::{Place, RoomQueue};
 use crate::extent::Extent;
 use crate::format::record::Sequence;
+use crate::sync::Apart;
 use base::Rng;
 use clock::{Group, Guard, Lock, Order, Promotion, Rank, Stage, TaskId};
 use serde::{Deserialize, Serialize};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Waiting stores that are woken at once when space is free. Each wakes the next one after it has
 /// taken its space, so that not all of them search for space at the same time.
@@ -24,7 +25,9 @@ pub(crate) enum Begins {
 /// The state of cleaning.
 #[derive(Debug)]
 pub(crate) struct Cleaner {
-    state: Lock<State>,
+    state: Apart<Lock<State>>,
+    /// It was woken since it last began to look for work. It changes under the lock of the state.
+    is_wanted: AtomicBool,
     /// The writers whose stores wait for space, by bit: a copy of the state for new stores to
     /// read.
     awaiting: AtomicU64,
@@ -35,8 +38,6 @@ pub(crate) struct Cleaner {
 pub(crate) struct State {
     /// The cleaner's task while it has nothing to do.
     idle: Option<TaskId>,
-    /// It was woken since it last began to look for work.
-    is_wanted: bool,
     /// Stores that wait for space.
     waiters: RoomQueue,
     /// Stores that waited when the cleaner found no space to free, and have not run since.
@@ -77,7 +78,6 @@ impl Cleaner {
     pub(crate) fn new(seed: u64, group: Group) -> Self {
         let state = State {
             idle: None,
-            is_wanted: false,
             waiters: RoomQueue::default(),
             refused: Vec::new(),
             expiry_waiters: Vec::new(),
@@ -88,8 +88,12 @@ impl Cleaner {
             is_ending: false,
             enders: Vec::new(),
         };
-        let state = Lock::new(Order::Cleaner, state);
-        Self { state, awaiting: AtomicU64::new(0), promotion: group.promotion() }
+        Self {
+            state: Apart(Lock::new(Order::Cleaner, state)),
+            is_wanted: AtomicBool::new(false),
+            awaiting: AtomicU64::new(0),
+            promotion: group.promotion(),
+        }
     }
 
     /// `None` while it is at work, or a task waits for it.
@@ -121,10 +125,16 @@ impl Cleaner {
     /// Has the cleaner look for work, once more if it does already.
     pub(crate) fn wake(&self) {
         let mut state = self.state();
-        state.is_wanted = true;
+        self.is_wanted.store(true, Ordering::Release);
         if let Some(task) = state.idle.take() {
             clock::wake(task);
         }
+    }
+
+    /// Returns whether the cleaner was woken since it last began to look for work.
+    #[inline]
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.is_wanted.load(Ordering::Acquire)
     }
 
     /// Waits until the cleaner, which is the current task, is wanted.
@@ -132,7 +142,7 @@ impl Cleaner {
         {
             let mut state = self.state();
             state.enders.drain(..).for_each(clock::wake);
-            if state.is_wanted && !state.is_ending {
+            if self.is_wanted() && !state.is_ending {
                 return;
             }
             state.idle = Some(clock::current());
@@ -142,8 +152,8 @@ impl Cleaner {
 
     /// Begins a look for work. Returns false when the cleaner takes no further victim.
     pub(crate) fn look(&self) -> bool {
-        let mut state = self.state();
-        state.is_wanted = false;
+        let state = self.state();
+        self.is_wanted.store(false, Ordering::Release);
         !state.is_ending
     }
 
@@ -184,7 +194,7 @@ impl Cleaner {
     /// that came later.
     pub(crate) fn refuse(&self, were_awaited: bool) -> bool {
         let mut state = self.state();
-        let is_awaited_anew = state.is_wanted || !were_awaited && state.is_awaited();
+        let is_awaited_anew = self.is_wanted() || !were_awaited && state.is_awaited();
         if is_awaited_anew && !state.is_ending {
             return false;
         }

@@ -45,16 +45,26 @@ impl Store {
     /// Returns the background work that is due.
     #[inline]
     pub(crate) fn background_work(&self, part: &mut Part<'_, '_>) -> BackgroundWork {
-        let cleans = self.log.cleaning_is_due() && self.cleaning_work(part.shared.get());
+        let cleans = self.log.cleaning.is_any() && self.wants_cleaning(part);
         BackgroundWork { cleans, saves: self.checkpoint_is_due(part.writer.numbers_since) }
     }
 
-    fn cleaning_work(&self, state: &mut log::State) -> bool {
-        // Only opening an extent makes free extents fewer.
-        if state.cleaning.may_be_low() {
-            state.cleaning.note_low(self.log.free_extents(state) <= self.extents_low());
+    /// Returns whether the cleaner is to be woken, and takes away why. It is not if it was woken
+    /// and has not begun to look for work since: then it will see what was noted before. So stores
+    /// lock no state of all reactors while free extents are few.
+    fn wants_cleaning(&self, part: &mut Part<'_, '_>) -> bool {
+        let due = &self.log.cleaning;
+        let is_urgent = due.take_urgent();
+        // It is read after the note was taken.
+        if self.cleaner.is_wanted() {
+            return false;
         }
-        state.cleaning.take()
+        // Only opening an extent makes free extents fewer.
+        if due.may_be_low() {
+            let state = part.shared.get();
+            due.note_low(self.log.free_extents(state) <= self.extents_low());
+        }
+        is_urgent || due.may_be_low()
     }
 
     #[inline]

@@ -27,7 +27,7 @@ pub(crate) struct State {
     /// Tasks that wait until a page lands or a record is undone.
     pub(crate) undecided: Vec<TaskId>,
     pub(crate) copies: Copies,
-    pub(crate) cleaning: CleaningDue,
+    pub(crate) cleaning: Arc<CleaningDue>,
     pub(crate) space: Space,
     pub(crate) sealing: Sealing,
     pub(crate) recalls: Recalls,
@@ -64,7 +64,7 @@ impl State {
             live: LiveCounts::default(),
             undecided: Vec::new(),
             copies: Copies::new(sequence),
-            cleaning: CleaningDue::new(shares_space),
+            cleaning: Arc::new(CleaningDue::new(shares_space)),
             space: Space::new(tables_used),
             sealing: Sealing::default(),
             recalls: Recalls::default(),

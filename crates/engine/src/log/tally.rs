@@ -70,7 +70,7 @@ impl Tally {
         &mut self,
         extents: &mut Extents,
         live: &mut LiveCounts,
-        due: &mut CleaningDue,
+        due: &CleaningDue,
     ) {
         for id in self.changed.drain(..) {
             let change = std::mem::take(&mut self.counts[id.0 as usize]);

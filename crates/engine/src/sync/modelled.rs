@@ -33,6 +33,12 @@ macro_rules! modelled {
 
 modelled!(AtomicBool of bool, AtomicU32 of u32, AtomicU64 of u64);
 
+impl AtomicBool {
+    pub(crate) fn swap(&self, value: bool, order: Ordering) -> bool {
+        self.0.swap(value, order)
+    }
+}
+
 impl AtomicU64 {
     pub(crate) fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
         self.0.fetch_add(value, order)
