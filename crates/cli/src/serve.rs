@@ -67,6 +67,7 @@ fn failure(error: ServerError) -> Failure {
         ServerError::Name(_)
         | ServerError::Listen { .. }
         | ServerError::VfioUser { .. }
+        | ServerError::Processor { .. }
         | ServerError::NoState
         | ServerError::NoPairs
         | ServerError::NoDisk(_)

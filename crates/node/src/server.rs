@@ -18,6 +18,7 @@ mod certificates;
 mod config;
 mod connection_mover;
 mod connections;
+mod cores;
 mod dealer;
 mod device_census;
 mod device_listeners;
@@ -63,6 +64,7 @@ pub use self::balance::{
     BalanceConfig, Diverter, DiverterLinks, Shared as BalanceState, link as link_diverters,
 };
 pub use self::config::{Config, DeviceConfig, SubsystemConfig, check_balance};
+pub use self::cores::Cores;
 pub use self::error::ServerError;
 pub use self::identity::{SerialNumber, check_nqn, default_nqn, default_serial};
 pub use self::inquirer::{Inquirer, NoStatus};
@@ -121,7 +123,8 @@ impl Server {
             check_nqn(&subsystem.nqn)?;
             assert!(subsystem.device < config.devices.len(), "a subsystem has a device");
         }
-        let count = usize::from(config.reactors.get());
+        config.cores.check()?;
+        let count = usize::from(config.cores.count().get());
         let remotes = (0..count).map(|_| Remote::new()).collect::<io::Result<Vec<_>>>()?;
         let places = ConnectionLimit::new(config.connections);
         let listener = config.http.map(HttpDoor::listen).transpose()?;

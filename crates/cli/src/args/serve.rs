@@ -1,7 +1,7 @@
 use crate::number::parse_count;
 use base::parse_size;
 use clap::{ArgGroup, ValueEnum};
-use std::num::NonZero;
+use node::server::Cores;
 use std::path::PathBuf;
 
 const SERVE_HELP: &str = "\
@@ -26,7 +26,9 @@ Threads: with --cores 1, one thread does everything. With a larger N, N threads
 use a drive or mem:SIZE: each serves NVMe/TCP hosts and Redis clients and
 executes their commands, and all open and clean the drive together. An emulated
 device has one thread that executes all commands and serves Redis clients. The
-other N-1 threads serve NVMe/TCP hosts.
+other N-1 threads serve NVMe/TCP hosts. The system chooses the processors of
+the threads. With a list such as 0-3,8, one thread runs on each of these
+processors, in the order of the list; 2-2 is processor 2 alone.
 
 Balance: with --balance auto, a thread that has more to do than the others sends
 plain Stores and Retrieves of its NVMe/TCP hosts to them. New connections go to
@@ -130,8 +132,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "CLOCK", default_value = "real")]
     pub(crate) clock: ServeClock,
     /// Number of threads: see Threads below
-    #[arg(long, value_name = "N", default_value = "1", value_parser = parse_cores)]
-    pub(crate) cores: NonZero<u16>,
+    #[arg(long, value_name = "N|LIST", default_value = "1")]
+    pub(crate) cores: Cores,
     /// Balance the load of the threads: see Balance below
     #[arg(long, value_name = "POLICY", default_value = "none")]
     pub(crate) balance: ServeBalance,
@@ -207,9 +209,4 @@ pub(crate) enum ServeBalance {
     Conn,
     /// The same, and commands go where the least work is queued
     Auto,
-}
-
-fn parse_cores(text: &str) -> Result<NonZero<u16>, String> {
-    text.parse()
-        .map_err(|_| "the number of threads must be a whole number from 1 to 65535".to_owned())
 }

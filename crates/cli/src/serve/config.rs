@@ -45,7 +45,7 @@ pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
     Ok(Config {
         nvme_tcp: nvme_tcp.into_iter().collect(),
         http,
-        cores: args.cores,
+        cores: args.cores.clone(),
         balance,
         tenants: Vec::new(),
         pace,
@@ -82,7 +82,7 @@ fn balance(args: &ServeArgs, served: &Served) -> Result<Option<BalanceConfig>, S
         ServeBalance::Conn => Policy::Connections,
         ServeBalance::Auto => Policy::Auto,
     };
-    check_balance(policy, args.cores, [served].into_iter())?;
+    check_balance(policy, args.cores.count(), [served].into_iter())?;
     Ok(Some(BalanceConfig { policy, settings: Settings::default() }))
 }
 

@@ -25,6 +25,9 @@ pub(super) struct Listening {
     #[serde(flatten)]
     only: Option<Only>,
     cores: u16,
+    /// By thread, if the server was given a list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    processors: Option<Vec<u16>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     balance: Option<Balance>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -143,7 +146,8 @@ impl Listening {
         let only = first.map(|listener| Only::new(&devices[0], &subsystems[0], listener));
         Self {
             only,
-            cores: config.cores.get(),
+            cores: config.cores.count().get(),
+            processors: config.cores.processors().map(<[u16]>::to_vec),
             balance: config.balance.map(Balance::from),
             tenants: config.tenants.iter().map(Tenant::from).collect(),
             listeners: addresses.iter().map(Listener::new).collect(),

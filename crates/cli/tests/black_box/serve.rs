@@ -3,7 +3,7 @@
 use crate::drive::formatted;
 use crate::program::{Ran, SMALL, json, kvasir};
 use crate::serving::{Serving, keys, kv, store};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 use serde_json::{Value, json as value};
 use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
@@ -390,4 +390,43 @@ fn a_disk_and_memory_have_no_latencies_and_no_late_events() {
         let stopped = served.stop();
         assert_eq!(stopped["late_events"].is_u64(), is_emulated, "{stopped}");
     }
+}
+
+/// Returns the processors that a task of a program may use, as the system lists them.
+fn processors(program: Pid, task: &str) -> String {
+    let path = format!("/proc/{program}/task/{task}/status");
+    let status = std::fs::read_to_string(path).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    line.unwrap().trim().to_owned()
+}
+
+#[test]
+fn each_thread_runs_on_its_processor() {
+    let own = rustix::process::getpid();
+    let allowed = processors(own, &own.to_string());
+    let one = allowed.split([',', '-']).next().unwrap();
+    let list = format!("{one}-{one}");
+    let served = Serving::start(["--device", "mem:64MiB", "--nvme-tcp", ":0", "--cores", &list]);
+    let number: u16 = one.parse().unwrap();
+    assert_eq!(served.ready["cores"], value!(1));
+    assert_eq!(served.ready["processors"], value!([number]));
+    let program = served.process();
+    let tasks = std::fs::read_dir(format!("/proc/{program}/task")).unwrap();
+    let tasks = tasks.map(|task| task.unwrap().file_name().into_string().unwrap());
+    let name = |task: &String| {
+        std::fs::read_to_string(format!("/proc/{program}/task/{task}/comm")).unwrap()
+    };
+    let reactors: Vec<_> = tasks.filter(|task| name(task) == "kvasir-0\n").collect();
+    let on: Vec<_> = reactors.iter().map(|task| processors(program, task)).collect();
+    assert_eq!(on, [one]);
+    served.stop();
+}
+
+#[test]
+fn a_processor_that_the_server_may_not_use_is_named() {
+    let ran =
+        kvasir(["serve", "--device", "mem:64MiB", "--nvme-tcp", ":0", "--cores", "1023-1023"]);
+    let start = "kvasir: this server cannot run on processor 1023, only on ";
+    assert!(ran.stderr.starts_with(start), "{}", ran.stderr);
+    assert_eq!(ran.code, Some(2));
 }

@@ -91,6 +91,11 @@ impl Field<'_> {
         matches!(self.value, DeValue::String(text) if text == word)
     }
 
+    /// Returns whether the value is a string.
+    pub(crate) const fn is_text(self) -> bool {
+        matches!(self.value, DeValue::String(_))
+    }
+
     /// Returns whether the value is a list.
     pub(crate) fn is_array(self) -> bool {
         matches!(self.value, DeValue::Array(_))

@@ -17,7 +17,7 @@ pub use self::subsystem::SubsystemConfig;
 use self::listen::Listen;
 use super::ServerConfig;
 use super::reactors::device_reactors;
-use super::{BalanceConfig, ConnectionLimits, Pace, Served, ServedDevice};
+use super::{BalanceConfig, ConnectionLimits, Cores, Pace, Served, ServedDevice};
 use super::{ServedSubsystem, TenantConfig};
 use crate::ProfileError;
 use crate::profile::read_file;
@@ -45,8 +45,8 @@ pub struct Config {
     pub nvme_tcp: Vec<SocketAddr>,
     /// Address of the HTTP status service.
     pub http: Option<SocketAddr>,
-    /// Reactors.
-    pub cores: NonZero<u16>,
+    /// The threads, each with a reactor.
+    pub cores: Cores,
     /// How reactors execute commands for each other. `None`: they do not.
     pub balance: Option<BalanceConfig>,
     /// The tenants. Without any, all connections are alike.
@@ -99,7 +99,7 @@ impl Config {
             Some(field) => {
                 let balance = balance::read(top.section(&balance::SCHEMA)?)?;
                 let served = devices.iter().map(|device| &device.served);
-                check_balance(balance.policy, cores, served)
+                check_balance(balance.policy, cores.count(), served)
                     .map_err(|problem| field.wrong(problem))?;
                 Some(balance)
             }
@@ -142,7 +142,7 @@ impl Config {
 
     /// Returns the first setting that differs in `new` and needs a restart.
     pub fn difference(&self, new: &Self) -> Option<&'static str> {
-        let listen = |it: &Self| (it.cores, it.pace, it.http, it.nvme_tcp.clone());
+        let listen = |it: &Self| (it.cores.clone(), it.pace, it.http, it.nvme_tcp.clone());
         if listen(self) != listen(new) {
             return Some("[server]");
         }
@@ -172,7 +172,7 @@ impl Config {
         ServerConfig {
             nvme_tcp: self.nvme_tcp.clone(),
             http: self.http,
-            reactors: self.cores,
+            cores: self.cores.clone(),
             balance: self.balance,
             tenants: self.tenants.clone(),
             connections: self.connections,

@@ -87,10 +87,10 @@ pub(super) fn deal(
     (pool, tenants): (&Arc<WorkPool>, &Option<Arc<Tenants>>),
     tell: &Sender<String>,
 ) -> Vec<DeviceSetPlan> {
-    let ServerConfig { devices, subsystems, rules, reactors, .. } = config;
+    let ServerConfig { devices, subsystems, rules, cores, .. } = config;
     let has_warned = Arc::<AtomicBool>::default();
     // That of the device, and those for connections.
-    let users = 1 + u32::from(reactors.get()) - u32::try_from(count).expect("a few");
+    let users = 1 + u32::from(cores.count().get()) - u32::try_from(count).expect("a few");
     let mut plans: Vec<DeviceSetPlan> = (0..count)
         .map(|device_set| {
             let is_here = |subsystem: &ServedSubsystem| subsystem.device % count == device_set;

@@ -36,6 +36,14 @@ pub enum ServerError {
     /// The machine has no thread or file descriptor left.
     #[error("cannot create a thread or open a file: {0}")]
     Machine(#[from] io::Error),
+    /// This process may not use a processor that a thread is to run on.
+    #[error("this server cannot run on processor {processor}, only on {allowed}")]
+    Processor {
+        /// The processor.
+        processor: u16,
+        /// Those that it may use, as a list.
+        allowed: String,
+    },
     /// A device with a state file cannot start.
     #[error("the state {} {problem}", path.display())]
     State {

@@ -5,6 +5,7 @@ use super::balance::{self, BalanceConfig, Diverter, DiverterLinks, Shared};
 use super::bridge::{FarQueues, FromDevice, MESSAGES, PeerDevices, ToDevice};
 use super::connection_mover::{MoverLinks, link_movers};
 use super::connections::{Connections, accept_all};
+use super::cores::Cores;
 use super::dealer::Dealer;
 use super::device_listeners::DeviceListeners;
 use super::device_set::{DeviceSet, DeviceSetBuilder, DeviceSetPlan, deal};
@@ -162,9 +163,9 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<ServerHandles, 
     let mut slot = || slots.next().expect("there is one for each remote");
     let pool = Arc::new(WorkPool::default());
     let (homes, balance) = (homes(&config, device_count, shares), config.balance);
+    let (stopper, cores) = (Stopper(remotes.clone()), config.cores.clone());
     let plans = deal(config, device_count, device_listeners, (&pool, &tenants), &tell);
-    let stopper = Stopper(remotes.clone());
-    let mut spawner = Spawner { threads: Vec::new(), ready: ready.clone(), stopper, shares };
+    let mut spawner = Spawner { threads: Vec::new(), ready: ready.clone(), stopper, shares, cores };
     let (devices, connections) = remotes.split_at(device_count);
     let (rule_writers, rules): (RuleWriters, Vec<_>) = devices.iter().map(notices).unzip();
     let (askers, questions): (Questions, Vec<_>) = remotes.iter().map(notices).unzip();
@@ -352,6 +353,8 @@ struct Spawner {
     stopper: Stopper,
     /// Whether reactors share a drive.
     shares: bool,
+    /// The processor of each thread.
+    cores: Cores,
 }
 
 /// Stops the other reactors when one ends, also by a panic.
@@ -384,10 +387,11 @@ impl Spawner {
     ) -> Result<(), ServerError> {
         let (remote, ready) = (remote.clone(), self.ready.clone());
         let stop_others = StopOthers { stopper: self.stopper.clone(), shares: self.shares };
-        let name = format!("kvasir-{}", self.threads.len());
+        let (number, cores) = (self.threads.len(), self.cores.clone());
+        let name = format!("kvasir-{number}");
         let thread = Builder::new().name(name).spawn(move || {
             let _stop_others = stop_others;
-            let report = work(&remote, &ready);
+            let report = cores.pin(number).and_then(|()| work(&remote, &ready));
             if report.is_err() {
                 // The receiver is dropped if this reactor was ready before it failed.
                 let _ = ready.send(Ready::Failed);

@@ -2,7 +2,7 @@ use super::BalanceConfig;
 use super::SerialNumber;
 use super::ServedResp;
 use super::TenantConfig;
-use super::{ConnectionLimits, Doorbells, Served};
+use super::{ConnectionLimits, Cores, Doorbells, Served};
 use controller::Rules;
 use std::net::SocketAddr;
 use std::num::NonZero;
@@ -15,8 +15,8 @@ pub struct ServerConfig {
     pub nvme_tcp: Vec<SocketAddr>,
     /// Address of the HTTP status service, if any; port 0 takes any free port.
     pub http: Option<SocketAddr>,
-    /// Number of reactors, each with its own thread.
-    pub reactors: NonZero<u16>,
+    /// The threads, each with a reactor.
+    pub cores: Cores,
     /// How reactors execute commands for each other. `None`: they do not.
     pub balance: Option<BalanceConfig>,
     /// The tenants. Without any, all connections are alike.
@@ -44,7 +44,7 @@ impl ServerConfig {
         Self {
             nvme_tcp: vec![address],
             http: None,
-            reactors,
+            cores: reactors.into(),
             balance: None,
             tenants: Vec::new(),
             connections: ConnectionLimits::default(),

@@ -2,7 +2,7 @@ use crate::ProfileError;
 use crate::profile::field::Field;
 use crate::profile::schema::Schema;
 use crate::profile::section::Section;
-use crate::server::{Pace, parse_address, parse_http_address};
+use crate::server::{Cores, Pace, parse_address, parse_http_address};
 use std::net::SocketAddr;
 use std::num::NonZero;
 
@@ -13,8 +13,18 @@ pub(super) const SCHEMA: Schema =
 pub(super) struct Listen {
     pub(super) nvme_tcp: Vec<SocketAddr>,
     pub(super) http: Option<SocketAddr>,
-    pub(super) cores: NonZero<u16>,
+    pub(super) cores: Cores,
     pub(super) pace: Pace,
+}
+
+/// Reads a number of threads, or a text with a list of processors.
+fn cores(field: Field<'_>) -> Result<Cores, ProfileError> {
+    if field.is_text() {
+        return field.line_of_text()?.parse().map_err(|problem| field.wrong(problem));
+    }
+    let count = field.whole(1..=u16::MAX.into())?;
+    let count = u16::try_from(count).ok().and_then(NonZero::new);
+    Ok(count.expect("it is in that range").into())
 }
 
 fn addresses(field: Field<'_>) -> Result<Vec<SocketAddr>, ProfileError> {
@@ -31,8 +41,7 @@ fn addresses(field: Field<'_>) -> Result<Vec<SocketAddr>, ProfileError> {
 
 impl Listen {
     pub(super) fn read(section: Section<'_>) -> Result<Self, ProfileError> {
-        let cores = section.whole_or("cores", 1..=u16::MAX.into(), 1)?;
-        let cores = u16::try_from(cores).ok().and_then(NonZero::new);
+        let cores = section.optional("cores").map_or(Ok(NonZero::<u16>::MIN.into()), cores)?;
         let pace = section.optional("clock").map_or(Ok(Pace::Real), |field| {
             field.choice(&[("real", Pace::Real), ("none", Pace::None)])
         })?;
@@ -42,6 +51,6 @@ impl Listen {
             address.map_err(|problem| field.wrong(problem))
         });
         let http = http.transpose()?;
-        Ok(Self { nvme_tcp, http, cores: cores.expect("it is in that range"), pace })
+        Ok(Self { nvme_tcp, http, cores, pace })
     }
 }

@@ -66,10 +66,21 @@ fn check(cases: &[(&str, &str, &str)]) {
     }
 }
 
+fn threads(count: u16) -> Cores {
+    NonZero::new(count).unwrap().into()
+}
+
+#[test]
+fn cores_can_be_a_list_of_processors() {
+    let config = parse(&FULL.replacen("cores = 3", "cores = \"2-3,0\"", 1)).unwrap();
+    assert_eq!(config.cores.processors(), Some(&[2, 3, 0][..]));
+    assert_eq!(config.server().cores, config.cores);
+}
+
 #[test]
 fn a_file_is_what_it_says() {
     let config = parse(FULL).unwrap();
-    assert_eq!((config.cores.get(), config.pace), (3, Pace::None));
+    assert_eq!((&config.cores, config.pace), (&threads(3), Pace::None));
     let connections = ConnectionLimits { most: 100, memory_bytes: 4 << 20 };
     assert_eq!(config.connections, connections);
     let limits = Limits { associations: 9, io_queues: 8, queue_entries: 64, value_bytes: 64 << 10 };
@@ -106,7 +117,7 @@ fn what_is_left_out_is_as_without_a_file() {
     let text = "server.nvme_tcp = [\":0\"]\ndevice = [{ name = \"a\", device = \"moke\" }]\n\
                 subsystem = [{ device = \"a\" }]\n";
     let config = parse(text).unwrap();
-    assert_eq!((config.cores.get(), config.pace), (1, Pace::Real));
+    assert_eq!((&config.cores, config.pace), (&threads(1), Pace::Real));
     assert_eq!(config.connections, ConnectionLimits { most: 1_024, memory_bytes: 16 << 20 });
     assert_eq!(config.limits, Limits::default());
     assert_eq!(config.limits.value_bytes, 2 << 20);
@@ -211,6 +222,7 @@ fn a_value_that_cannot_be_is_named_with_those_that_can() {
             "cores = 0",
             "line 2: cores in [server] is 0, but must be a whole number from 1 to 65535",
         ),
+        ("cores = 3", "cores = \"0-3,3\"", "line 2: processor 3 is in the list twice"),
         (
             "\"none\"",
             "\"virtual\"",

@@ -44,7 +44,7 @@ impl Scene {
             http: Some(([127, 0, 0, 1], 0).into()),
             balance: None,
             tenants: Vec::new(),
-            reactors: NonZero::new(reactors).unwrap(),
+            cores: NonZero::new(reactors).unwrap().into(),
             connections: node::server::ConnectionLimits::default(),
             rules: controller::Rules::default(),
             devices: vec![
