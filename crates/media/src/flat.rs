@@ -7,7 +7,7 @@
 //! The first segment is the front. Without one it is a value, or all of them.
 
 use crate::blocks::{Segments, cut_with};
-use crate::packed::{HEAD_BYTES, spare, word};
+use crate::packed::{self, HEAD_BYTES, spare};
 use base::{Buf, Slice};
 use std::sync::Arc;
 
@@ -44,11 +44,12 @@ pub(crate) fn flatten(spare: &[u8], data: &[Buf]) -> Option<Arc<[u8]>> {
 /// Whether a page in one piece of memory is one of these.
 #[inline]
 pub(crate) fn is_flat(bytes: &[u8]) -> bool {
-    word(bytes, 4) & FLAT != 0
+    packed::head(bytes).1 & FLAT != 0
 }
 
+#[inline]
 fn front_len(bytes: &[u8]) -> u32 {
-    word(bytes, 4) & !FLAT
+    packed::head(bytes).1 & !FLAT
 }
 
 #[inline]

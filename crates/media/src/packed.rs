@@ -27,18 +27,21 @@ struct Data<'a> {
     tags: &'a [[u8; 8]],
 }
 
+/// Returns the two numbers at the beginning of a page in one piece of memory.
 #[inline]
-pub(crate) fn word(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+pub(crate) fn head(bytes: &[u8]) -> (u32, u32) {
+    let head: &[u8; HEAD_BYTES] = bytes.first_chunk().expect("the page begins with it");
+    let word = |at: usize| u32::from_le_bytes(*head[at..].first_chunk().expect("it has two"));
+    (word(0), word(4))
 }
 
 #[inline]
 fn data(bytes: &[u8]) -> Data<'_> {
-    let count = word(bytes, 4);
+    let (spare_len, count) = head(bytes);
     let has_front = count & FRONT != 0;
     let count = (count & !FRONT) as usize;
     let tags_len = (count - usize::from(has_front)) * 8;
-    let rest = &bytes[HEAD_BYTES + word(bytes, 0) as usize..];
+    let rest = &bytes[HEAD_BYTES + spare_len as usize..];
     let (rest, tags) = rest.split_at(rest.len() - tags_len);
     let (front, lens) = rest.split_at(rest.len() - count * 4);
     let front = has_front.then_some(front);
@@ -85,7 +88,7 @@ pub(crate) fn pack(spare: &[u8], front: Option<&[u8]>, data: &[Buf]) -> Arc<[u8]
 
 #[inline]
 pub(crate) fn spare(bytes: &[u8]) -> &[u8] {
-    &bytes[HEAD_BYTES..][..word(bytes, 0) as usize]
+    &bytes[HEAD_BYTES..][..head(bytes).0 as usize]
 }
 
 #[inline]
