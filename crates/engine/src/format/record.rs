@@ -119,12 +119,9 @@ impl<'a> Header<'a> {
     /// Appends the header's bytes to `out`. The checksum is 0 unless it `is_checked`.
     #[inline]
     pub(crate) fn encode(&self, out: &mut Vec<u8>, is_checked: bool) {
-        let (start, key_start) = (out.len(), key_start(self.expires));
-        let key_end = key_start + self.key.len();
-        out.resize(start + self.len(), 0);
-        let bytes = &mut out[start..];
+        let start = out.len();
         let key_len = u8::try_from(self.key.len()).expect("a key has at most 255 bytes");
-        let fixed: &mut [u8; FIXED_BYTES] = bytes.first_chunk_mut().expect("it was resized");
+        let mut fixed = [0; FIXED_BYTES];
         fixed[4..8].copy_from_slice(&self.value_crc.to_le_bytes());
         fixed[8..16].copy_from_slice(&self.sequence.0.to_le_bytes());
         fixed[16..20].copy_from_slice(&self.value_len.to_le_bytes());
@@ -132,14 +129,16 @@ impl<'a> Header<'a> {
         fixed[24..26].copy_from_slice(&self.table.space.0.to_le_bytes());
         fixed[26..30].copy_from_slice(&[FORMAT, self.kind as u8, self.flags(), key_len]);
         fixed[30..32].copy_from_slice(&self.value_offset.to_le_bytes());
+        out.extend_from_slice(&fixed);
         if let Some(UnixMillis(date)) = self.expires {
-            bytes[FIXED_BYTES..key_start].copy_from_slice(&date.to_le_bytes());
+            out.extend_from_slice(&date.to_le_bytes());
         }
-        bytes[key_start..key_end].copy_from_slice(self.key);
+        out.extend_from_slice(self.key);
         if is_checked {
-            let crc = crc32c(&bytes[4..key_end]);
-            bytes[..4].copy_from_slice(&crc.to_le_bytes());
+            let crc = crc32c(&out[start + 4..]);
+            out[start..start + 4].copy_from_slice(&crc.to_le_bytes());
         }
+        out.resize(start + self.len(), 0);
     }
 
     /// The header at the start of `bytes`; `None` when it is not whole.
