@@ -270,14 +270,13 @@ impl Store {
         address: Address,
         key: HashedKey<'_>,
     ) -> Result<Option<Look<Found>>, NotLocked> {
-        let (mut known, mut pages, mut batch) = (None, None, None);
         let page = self.log.page_id(address);
-        if !self.log.settled.has(page) {
-            let writer = writing.owner(page.extent)?;
-            let unlanded;
-            (unlanded, batch) = self.log.unlanded_header(writer, address, of_key(key));
-            (known, pages) = unlanded.unzip();
+        if self.log.settled.has(page) {
+            return Ok(self.found_landed(lane, address, key));
         }
+        let writer = writing.owner(page.extent)?;
+        let (unlanded, batch) = self.log.unlanded_header(writer, address, of_key(key));
+        let (known, pages) = unlanded.unzip();
         let known = known.or_else(|| self.landed_header(lane, key.hash, address, of_key(key)));
         Ok(known.map(|header| match header {
             Some(header) => Look::Is(Found { address, extent: page.extent, header, pages, batch }),
