@@ -176,7 +176,7 @@ impl Log {
     /// Returns what `read` makes of a record whose page has not landed: of the page, the header,
     /// and the function that returns the part of the value there.
     #[inline]
-    fn with_unlanded<T>(
+    pub(crate) fn with_unlanded<T>(
         &self,
         writer: &Writer,
         address: Address,

@@ -9,7 +9,7 @@ use crate::hashed_key::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
 use crate::lane::Lane;
 use crate::lane::values::CachedValue;
-use crate::log::{LateWhole, OnItsWay, Unlanded, Visit, Whole};
+use crate::log::{LateWhole, Log, OnItsWay, Unlanded, Visit, Writer, Writing};
 use crate::read::look_up::{Known, Look, Visits, first_known};
 use crate::sabotage::Sabotage;
 use crate::store::Store;
@@ -17,7 +17,7 @@ use crate::write::condition::Version;
 use crate::write::pending::durable;
 use base::{Buf, Key, ValueRef};
 use clock::{Class, UnixMillis};
-use media::{Page, PageId, Span};
+use media::{ExtentId, Page, PageId, Span};
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -56,6 +56,32 @@ struct NotLanded {
     watched: Option<u64>,
     /// No record of the key is left to undo.
     is_undone: bool,
+}
+
+/// The writers of the log, which a reader locks when it meets a page that may not have landed.
+trait Owners {
+    /// Returns the writer that has the pages of `extent` that have not landed. `None` if it cannot
+    /// be locked now.
+    fn owner(&mut self, extent: ExtentId) -> Option<&Writer>;
+}
+
+impl Owners for LateWhole<'_> {
+    fn owner(&mut self, extent: ExtentId) -> Option<&Writer> {
+        Some(self.get().owner(extent))
+    }
+}
+
+/// Locks the first writer that is asked for, and no other.
+struct LateWriter<'a> {
+    log: &'a Log,
+    writing: Option<Writing<'a>>,
+}
+
+impl Owners for LateWriter<'_> {
+    fn owner(&mut self, extent: ExtentId) -> Option<&Writer> {
+        let writing = self.writing.get_or_insert_with(|| self.log.writing_to(extent));
+        writing.owner(extent).ok()
+    }
 }
 
 /// Returns what the header of a value says of its key.
@@ -178,12 +204,12 @@ impl Store {
         let mut lanes = self.lanes.lock(key.hash);
         let lane = lanes.of(key.hash);
         let candidates = self.index.lookup(lane, table, key).at_once()?;
-        let mut state = self.log.late_whole();
+        let mut owners = LateWriter { log: &self.log, writing: None };
         let mut take = |value: ValueRef<'_>| {
             self.counters.count_retrieved_bytes(value.len());
             take(value);
         };
-        let look = |address| self.content_now(lane, &mut state, table, key, address, &mut take);
+        let look = |address| self.content_now(lane, &mut owners, table, key, address, &mut take);
         match first_known(&candidates, look) {
             Known::Is(Some(_)) => Some(Ok(())),
             Known::Is(None) => Some(Err(Error::KeyNotFound)),
@@ -332,7 +358,7 @@ impl Store {
     fn content_now(
         &self,
         lane: &mut Lane,
-        state: &mut LateWhole<'_>,
+        owners: &mut impl Owners,
         table: TableId,
         key: HashedKey<'_>,
         address: Address,
@@ -340,9 +366,9 @@ impl Store {
     ) -> Option<Look<Facts>> {
         let at = self.log.page_id(address);
         if !self.log.settled.has(at) {
-            let state = state.get();
-            if state.owner(at.extent).unlanded.has(address) {
-                return self.unlanded_content_now(state, key.key, address, take);
+            let writer = owners.owner(at.extent)?;
+            if writer.unlanded.has(address) {
+                return self.unlanded_content_now(writer, key.key, address, take);
             }
         }
         if let Some(values) = &mut lane.values
@@ -377,7 +403,7 @@ impl Store {
     /// answered once it has.
     fn unlanded_content_now(
         &self,
-        state: &Whole<'_>,
+        writer: &Writer,
         key: &Key,
         address: Address,
         take: &mut dyn FnMut(ValueRef<'_>),
@@ -385,19 +411,19 @@ impl Store {
         if self.config.ack == Ack::Program {
             return None;
         }
-        let Unlanded { header, part, .. } =
-            self.log.unlanded(state.owner(self.log.page_id(address).extent), address)?;
-        match state_of(key, &header.borrowed()).ok()? {
-            Look::OtherKey => Some(Look::OtherKey),
-            Look::Absent => Some(Look::Absent),
-            Look::Is(()) => {
-                let (value, header) = (ValueRef::Owned(part), header.borrowed());
-                self.is_whole(&value, &header).then(|| {
-                    take(value);
-                    Look::Is(facts(&header))
-                })
+        self.log.with_unlanded(writer, address, |_, header, part| {
+            match state_of(key, header).ok()? {
+                Look::OtherKey => Some(Look::OtherKey),
+                Look::Absent => Some(Look::Absent),
+                Look::Is(()) => {
+                    let value = ValueRef::Owned(part()?);
+                    self.is_whole(&value, header).then(|| {
+                        take(value);
+                        Look::Is(facts(header))
+                    })
+                }
             }
-        }
+        })
     }
 
     /// Returns the state of `key`, as a record has it.
