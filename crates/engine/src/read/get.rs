@@ -362,7 +362,7 @@ impl Store {
         table: TableId,
         key: HashedKey<'_>,
         address: Address,
-        take: &mut dyn FnMut(ValueRef<'_>),
+        take: &mut impl FnMut(ValueRef<'_>),
     ) -> Option<Look<Facts>> {
         let at = self.log.page_id(address);
         if !self.log.settled.has(at) {
@@ -406,7 +406,7 @@ impl Store {
         writer: &Writer,
         key: &Key,
         address: Address,
-        take: &mut dyn FnMut(ValueRef<'_>),
+        take: &mut impl FnMut(ValueRef<'_>),
     ) -> Option<Look<Facts>> {
         if self.config.ack == Ack::Program {
             return None;
