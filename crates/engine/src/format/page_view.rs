@@ -162,7 +162,8 @@ pub(crate) fn vouched_record<'a>(
 
 /// The header at `offset` of a page in memory, which an index entry names. `None` when the header
 /// is not whole. The prologue is not read.
-#[inline]
+#[expect(clippy::inline_always, reason = "a caller needs a few of the fields that a call stores")]
+#[inline(always)]
 pub(crate) fn vouched_header<'a>(
     layout: &Layout,
     page: &'a Page,
