@@ -40,7 +40,8 @@ pub(crate) enum Tried {
 impl Quick {
     /// Decodes a command for `store`, takes its `data` and announces a Store. Returns `None` and
     /// takes nothing if it is another command, or one that must be refused.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "it is then made in its place, not copied there")]
+    #[inline(always)]
     pub(crate) fn decode(store: &Arc<Store>, command: &Command, data: &mut Buf) -> Option<Self> {
         let len = usize::from(command.key_length());
         if command.is_fused() || !(1..=KEY_BYTES_INLINE).contains(&len) {

@@ -82,8 +82,8 @@ impl Pair {
         match &***namespace {
             Namespace::Kv(store) => {
                 let Some(quick) = Quick::decode(store, command, data) else { return false };
-                quick.prefetch(store);
-                commands.push(HeldCommand { head: CommandHead::of(command), room, quick });
+                let head = CommandHead::of(command);
+                commands.push_mut(HeldCommand { head, room, quick }).quick.prefetch(store);
             }
             Namespace::Block(blocks) => {
                 let Some(read) = HeldRead::decode(&**blocks, command, room) else { return false };
