@@ -4,7 +4,7 @@ use super::arrivals::MovedConnection;
 use super::balance::end_of_window;
 use super::movable_connections::{MovableConnection, MovableConnections};
 use super::placed_connections::{DealtReactors, PlacedConnections};
-use balance::ConnectionMover;
+use balance::{ConnectionMove, ConnectionMover};
 use base::Nanos;
 use clock::BusyStage;
 use reactor::{Outbox, ReceiveEnd, Remote, SendEnd, mailbox};
@@ -99,7 +99,7 @@ impl Links {
         clock::set_busy_stage(BusyStage::Background);
         let mut mover = ConnectionMover::new(place);
         let (mut began, mut before) = (clock::host_now(), self.reactors.busy());
-        let (mut arrived, mut asked) = (0, Vec::<Weak<MovableConnection>>::new());
+        let (mut arrived, mut asked) = (0, AskedConnections::default());
         loop {
             let length = || self.reactors.config().settings.window;
             let now = end_of_window(began, length).await;
@@ -111,23 +111,82 @@ impl Links {
                 arrived = connections.migrations().arrived;
                 mover.connection_arrived();
             }
-            // One that has begun to leave may take several windows, and stay after all.
-            asked.retain(|connection| {
-                let Some(connection) = connection.upgrade() else { return false };
-                let stayed = connection.withdraw_move();
-                if let Some(number) = stayed {
-                    mover.connection_stayed(number);
-                }
-                stayed.is_none()
-            });
+            asked.take_stayed().into_iter().for_each(|number| mover.connection_stayed(number));
             if !config.policy.places_connections() {
                 mover = ConnectionMover::new(place);
             } else if let Some(due) =
                 mover.end_window(now - began, &grown, || connections.work(), &config.settings)
             {
-                asked.push(connections.ask_to_move(due.number, due.to));
+                asked.ask(&connections, due);
             }
             (began, before) = (now, busy);
         }
+    }
+}
+
+/// Connections that were asked to move, and may still do so.
+#[derive(Default)]
+struct AskedConnections(Vec<Weak<MovableConnection>>);
+
+impl AskedConnections {
+    fn ask(&mut self, connections: &MovableConnections, due: ConnectionMove) {
+        self.0.push(connections.ask_to_move(due.number, due.to));
+    }
+
+    /// Takes requests back that the connections have not noticed. Returns the numbers of the
+    /// connections that stay. One that has begun to leave may take several windows, and stay after
+    /// all.
+    fn take_stayed(&mut self) -> Vec<u64> {
+        let mut numbers = Vec::new();
+        self.0.retain(|connection| {
+            let Some(connection) = connection.upgrade() else { return false };
+            let stayed = connection.withdraw_move();
+            numbers.extend(stayed);
+            stayed.is_none()
+        });
+        numbers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reactor::TcpStream;
+    use std::net::TcpListener;
+
+    #[test]
+    fn each_connection_that_was_asked_is_followed_until_it_stays_or_leaves() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let connections = MovableConnections::default();
+        let mut open: Vec<Option<Rc<MovableConnection>>> = Vec::new();
+        for number in 0..5 {
+            let socket = std::net::TcpStream::connect(address).unwrap();
+            let stream = Rc::new(TcpStream::new(socket.into()).unwrap());
+            open.push(Some(connections.open(number, stream, || 0, false)));
+        }
+        let mut asked = AskedConnections::default();
+        // The last one has ended before.
+        (0..6).for_each(|number| asked.ask(&connections, ConnectionMove { number, to: 1 }));
+        let moves = |open: &[Option<Rc<MovableConnection>>], number: usize| {
+            open[number].as_ref().unwrap().moves()
+        };
+        let close = |open: &mut [Option<Rc<MovableConnection>>], number: usize| {
+            connections.close(number as u64);
+            open[number].take();
+        };
+        // 0 and 4 have not noticed the request. 1 to 3 begin to leave.
+        (1..4).for_each(|number| moves(&open, number).begin());
+        assert_eq!(asked.take_stayed(), [0, 4]);
+        assert!(!moves(&open, 0).is_made(), "its request is withdrawn");
+        assert!((1..4).all(|number| moves(&open, number).is_leaving()), "they may still leave");
+        assert_eq!(asked.take_stayed(), [] as [u64; 0]);
+        moves(&open, 2).clear();
+        close(&mut open, 1);
+        assert_eq!(asked.take_stayed(), [2]);
+        moves(&open, 3).clear();
+        assert_eq!(asked.take_stayed(), [3]);
+        assert_eq!(asked.take_stayed(), [] as [u64; 0]);
+        assert!(asked.0.is_empty());
     }
 }
