@@ -22,10 +22,11 @@ fn each_command_is_executed_once_and_answered_once() {
         Sweep { name: "hand-off", program: "-p kvasir-node --lib", count: 2_000, sharing: 1 };
     let (ran, sum) = sweep.run(|seed| world::run(Plan::draw(seed)));
     if ran >= 100 {
-        let Outcome { commands, diverted, aborted, unanswered, far, moved, .. } = sum;
+        let Outcome { commands, diverted, aborted, unanswered, far, moved, far_moved, .. } = sum;
         assert!(commands > 50 * ran && far > ran, "{sum}");
         assert!(diverted > commands / 50, "{sum}");
         assert!(aborted > ran / 10 && unanswered > ran && moved > ran / 2, "{sum}");
+        assert!(far_moved > ran / 2, "{sum}");
     }
 }
 

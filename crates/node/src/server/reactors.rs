@@ -2,7 +2,7 @@
 
 use super::arrivals::{Arrival, MovedConnection, RespArrival};
 use super::balance::{self, BalanceConfig, Diverter, DiverterLinks, Shared};
-use super::bridge::{FarQueues, FromDevice, MESSAGES, PeerDevices, ToDevice};
+use super::bridge::{FarConnections, FarQueues, FromDevice, MESSAGES, PeerDevices, ToDevice};
 use super::connection_mover::{MoverLinks, link_movers};
 use super::connections::{Connections, accept_all};
 use super::cores::Cores;
@@ -501,9 +501,9 @@ async fn device_side(
     questions: NoticeEnd<Question>,
     ready: &Sender<Ready>,
 ) -> Result<(Connections, Closed), ServerError> {
-    let mut bridges = Vec::new();
+    let (mut bridges, far) = (Vec::new(), FarConnections::default());
     for ConnectionLink { commands, responses } in links.each {
-        let queues = FarQueues::new(device_set.clone(), responses.open());
+        let queues = FarQueues::new(device_set.clone(), responses.open(), &far);
         clock::spawn(queues.clone().serve(commands.open()));
         bridges.push(queues);
     }

@@ -6,14 +6,13 @@
 //! this server.
 
 use super::arrivals::ConnectionInfo;
-use super::bridge::PeerDevices;
+use super::bridge::{PeerDevices, connected_subsystem};
 use controller::{Capsule, DetachedQueue, HostQueue, Port, Response, Responses};
-use spec::{AdminOpcode, Command, ConnectData, FabricsType};
+use spec::Command;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use zerocopy::FromBytes;
 
 /// Where the commands of a subsystem are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,14 +85,7 @@ impl Router {
 
     /// Returns the home of the subsystem that `capsule` connects to, if it is a Connect.
     fn home(&self, capsule: &Capsule) -> Option<Home> {
-        let command = &capsule.command;
-        let is_connect = command.admin_opcode() == AdminOpcode::FABRICS
-            && command.fabrics_type() == FabricsType::CONNECT;
-        if !is_connect {
-            return None;
-        }
-        let data = ConnectData::read_from_bytes(capsule.data.bytes()?).ok()?;
-        Some(self.home_of(data.subsystem.as_str()?))
+        connected_subsystem(capsule).map(|name| self.home_of(&name))
     }
 
     /// Returns the home of the subsystem with this name.

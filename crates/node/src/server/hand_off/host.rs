@@ -223,11 +223,10 @@ impl Host {
             if self.world.is_stopping() {
                 break;
             }
-            let number = u64::from(self.plan.number) * 8 + number;
-            let port = port(number);
-            let [admin, io] = [(), ()].map(|()| Line::open(&self, &*port));
+            let number = u64::from(self.plan.number) * 8 + 2 * number;
+            let [admin, io] = [number, number + 1].map(|it| Line::open(&self, &*port(it)));
             if Self::connect(&admin, &io).await.is_some() {
-                self.work(&admin, &io, number).await;
+                self.work(&admin, &io, number + 1).await;
             } else {
                 io.close();
             }
@@ -292,6 +291,11 @@ impl Host {
 }
 
 impl Moving {
+    /// Returns whether it belongs to the emulated device.
+    pub(super) fn is_far(&self) -> bool {
+        self.worker.plan.is_far
+    }
+
     /// Continues in the reactor at `place`.
     pub(super) fn arrive(self, place: usize, port: &dyn Fn(u64) -> Rc<dyn Port>) {
         let Self { mut worker, queue } = self;

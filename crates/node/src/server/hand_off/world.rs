@@ -7,7 +7,9 @@ use crate::MemoryDrive;
 use crate::MemoryKind;
 use crate::server::arrivals::ConnectionInfo;
 use crate::server::balance::{DiverterLinks, Shared, link};
-use crate::server::bridge::{FarQueues, FromDevice, MESSAGES, PeerDevices, ToDevice};
+use crate::server::bridge::{
+    FarConnections, FarQueues, FromDevice, MESSAGES, PeerDevices, ToDevice,
+};
 use crate::server::device_set::DeviceSet;
 use crate::server::router::{Home, Homes, Router};
 use base::{Nanos, Rng};
@@ -53,6 +55,8 @@ pub(super) struct Outcome {
     pub(super) aborted: u64,
     /// Queues that moved to another reactor.
     pub(super) moved: u64,
+    /// Those of them that belong to the emulated device.
+    pub(super) far_moved: u64,
     /// Commands in flight when their connection closed.
     pub(super) unanswered: u64,
     /// Of all answers and their order.
@@ -67,6 +71,7 @@ impl AddAssign for Outcome {
             diverted: self.diverted + more.diverted,
             aborted: self.aborted + more.aborted,
             moved: self.moved + more.moved,
+            far_moved: self.far_moved + more.far_moved,
             unanswered: self.unanswered + more.unanswered,
             digest: base::mix(self.digest ^ more.digest),
         }
@@ -75,11 +80,12 @@ impl AddAssign for Outcome {
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { commands, far, diverted, aborted, moved, unanswered, digest } = self;
+        let Self { commands, far, diverted, aborted, moved, far_moved, unanswered, digest } = self;
         write!(
             f,
             "{commands} commands ({far} of the emulated device, {diverted} diverted, {aborted} \
-             aborted, {unanswered} unanswered), {moved} queues moved, digest {digest:016x}"
+             aborted, {unanswered} unanswered), {moved} queues moved ({far_moved} of the \
+             emulated device), digest {digest:016x}"
         )
     }
 }
@@ -231,9 +237,9 @@ impl World {
         clock::spawn(self.clone().watch());
         let stores = self.open_devices().await;
         let device_set = Rc::new(DeviceSet::without_listeners(self.subsystems.clone(), 0));
-        let mut bridges = Vec::new();
+        let (mut bridges, far) = (Vec::new(), FarConnections::default());
         for DeviceLinks { commands, responses } in links {
-            let queues = FarQueues::new(device_set.clone(), responses.open());
+            let queues = FarQueues::new(device_set.clone(), responses.open(), &far);
             clock::spawn(queues.clone().serve(commands.open()));
             bridges.push(queues);
         }
@@ -377,7 +383,8 @@ impl World {
         let (to, outbox) = &movers[choose(movers.len())];
         let Some(moving) = leave() else { return false };
         let outcome = self.outcome.get();
-        self.outcome.set(Outcome { moved: outcome.moved + 1, ..outcome });
+        let far_moved = outcome.far_moved + u64::from(moving.is_far());
+        self.outcome.set(Outcome { moved: outcome.moved + 1, far_moved, ..outcome });
         self.connection_begins(*to);
         outbox.send(moving);
         true
