@@ -310,12 +310,13 @@ async fn open_loop(
     mut progress: impl FnMut(u64, u64),
 ) -> Session {
     let per_second = arrivals.per_second;
-    let shared = Rc::new((RefCell::new(session), Cell::new(None)));
+    let shared = Rc::new((RefCell::new(Some(session)), Cell::new(None)));
     let submitter = (queue.clone(), shared.clone());
     clock::spawn(async move {
         let (queue, shared) = submitter;
         let (session, held) = &*shared;
-        let next = || next_due(&session.borrow(), per_second);
+        let next = || next_due(session.borrow().as_ref()?, per_second);
+        let must_wait = |session: &Session| session.is_held() || arrivals.is_full(session);
         let mut late = 0;
         while let Some(due) = next() {
             late = if due < clock::host_now() { late + 1 } else { 0 };
@@ -323,26 +324,35 @@ async fn open_loop(
                 clock::give_way().await;
             }
             clock::sleep_until(due, Stage::Queue).await;
-            while session.borrow().is_held() || arrivals.is_full(&session.borrow()) {
+            while session.borrow().as_ref().is_some_and(must_wait) {
                 held.set(Some(clock::current()));
                 clock::park(Rank::Free, Stage::Queue).await;
             }
-            session.borrow_mut().submit(due, |submission| queue.submit(submission));
+            // The device may have ended since.
+            if next().is_none() {
+                return;
+            }
+            let mut session = session.borrow_mut();
+            let session = session.as_mut().expect("the next operation is its own");
+            session.submit(due, |submission| queue.submit(submission));
         }
     });
     let (session, held) = &*shared;
     let is_over =
         |session: &Session| session.outstanding() == 0 && next_due(session, per_second).is_none();
-    while !is_over(&session.borrow()) {
+    while !session.borrow().as_ref().is_none_or(is_over) {
         let completion = queue.next().await;
-        take(queue, &mut session.borrow_mut(), &completion, &mut progress);
+        if let Some(session) = session.borrow_mut().as_mut() {
+            take(queue, session, &completion, &mut progress);
+        }
         if let Some(submitter) = held.take() {
             clock::wake(submitter);
         }
     }
-    report_end(&session.borrow(), progress);
-    let (session, _) = Rc::into_inner(shared).expect("the submitter has ended");
-    session.into_inner()
+    // If the device has ended, the submitter may sleep until its next operation would be due.
+    let session = session.take().expect("only this task takes it");
+    report_end(&session, progress);
+    session
 }
 
 /// Returns when the next operation is due, at `per_second` operations a second or as recorded;

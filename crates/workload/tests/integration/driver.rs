@@ -583,6 +583,24 @@ fn a_run_submits_no_more_commands_to_a_lost_target() {
     });
 }
 
+/// The target is lost while the next operation is not yet due, and the run then ends at once.
+#[test]
+fn a_run_at_a_rate_ends_when_its_target_is_lost() {
+    let load = Load::Rate { per_second: 1_000, outstanding: None };
+    let (outcome, end) = Reactor::new(None).run(async {
+        let queue = device(64).await.queue_pair();
+        fill(&queue, &PLAN, |_, _| ()).await.unwrap();
+        let leaving = Leaving { queue, left: Rc::new(Cell::new(100)) };
+        let start = clock::host_now();
+        let outcome = run(&leaving, &Plan { load, ..PLAN }, |_, _| ()).await;
+        (outcome, clock::host_now() - start)
+    });
+    let report = Report::new("retrieve", "gone", &outcome, 1.0, &DeviceFigures::default(), None);
+    assert_eq!((report.ops, report.errors), (101, 1));
+    let last_due = Nanos::from_millis(100);
+    assert!((last_due..last_due + Nanos::from_millis(1)).contains(&end), "{end:?}");
+}
+
 /// A queue with slow submissions that counts the most outstanding commands.
 #[derive(Clone)]
 struct Watched {
