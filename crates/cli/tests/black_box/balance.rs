@@ -6,6 +6,7 @@ use crate::redis::page;
 use crate::serving::Serving;
 use rustix::process::Signal;
 use serde_json::{Value, from_str, json as value};
+use std::path::Path;
 use std::thread::spawn;
 use std::time::{Duration, Instant};
 use tempfile::tempdir;
@@ -14,7 +15,7 @@ use tempfile::tempdir;
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Two cores that differ as soon as one has a command.
-fn file(policy: &str) -> String {
+pub(crate) fn file(policy: &str) -> String {
     format!(
         "[server]
 cores = 2
@@ -38,6 +39,13 @@ device = \"mem:64MiB\"
 device = \"fast\"
 "
     )
+}
+
+/// Has the server read its file again, which is now `text`.
+pub(crate) fn reload(served: &Serving, folder: &Path, text: &str) {
+    std::fs::write(folder.join("server.toml"), text).unwrap();
+    served.signal(Signal::HUP);
+    assert!(served.error_line().starts_with("kvasir: reloaded "));
 }
 
 /// Stores and retrieves pairs by one queue, and checks what it reads.
@@ -67,9 +75,7 @@ fn a_policy_that_a_reload_sets_moves_commands_and_no_reply_changes() {
     assert_eq!(diverted(&served), [0, 0]);
     // First `auto`: it follows no policy whose routes could move commands in its place.
     for policy in ["auto", "ps", "rr"] {
-        std::fs::write(folder.path().join("server.toml"), file(policy)).unwrap();
-        served.signal(Signal::HUP);
-        assert!(served.error_line().starts_with("kvasir: reloaded "));
+        reload(&served, folder.path(), &file(policy));
         let (begin, before) = (Instant::now(), diverted(&served).iter().sum::<u64>());
         while diverted(&served).iter().sum::<u64>() < before + 100 {
             assert!(begin.elapsed() < TIMEOUT, "{policy} moves nothing");

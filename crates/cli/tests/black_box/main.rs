@@ -40,6 +40,8 @@ mod kept;
 mod killed;
 #[cfg(test)]
 mod kv;
+#[cfg(test)]
+mod moved_connections;
 mod moving;
 #[cfg(test)]
 mod octokv;

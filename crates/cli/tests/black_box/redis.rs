@@ -27,6 +27,7 @@ impl Client {
     pub(crate) fn to(address: &str) -> Self {
         for _ in 0..500 {
             if let Ok(stream) = TcpStream::connect(address) {
+                stream.set_read_timeout(Some(Duration::from_mins(1))).expect("it can be set");
                 return Self(BufReader::new(stream));
             }
             sleep(Duration::from_millis(10));
