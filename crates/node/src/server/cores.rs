@@ -1,7 +1,6 @@
 use super::error::ServerError;
 use reactor::{PROCESSORS_MAX, run_on};
 use std::collections::BTreeSet;
-use std::fmt;
 use std::num::NonZero;
 use std::str::FromStr;
 
@@ -77,15 +76,6 @@ impl FromStr for Cores {
     }
 }
 
-impl fmt::Display for Cores {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.processors {
-            None => write!(f, "{}", self.count),
-            Some(processors) => write!(f, "{}", list(processors.iter().copied())),
-        }
-    }
-}
-
 /// Returns the processors of a list such as `0-3,8`, in its order. A list has a comma or a hyphen.
 fn processors(text: &str) -> Option<Vec<u16>> {
     if !text.contains([',', '-']) {
@@ -137,7 +127,7 @@ mod tests {
             let cores = read(text).unwrap();
             assert_eq!(cores.processors(), Some(processors), "{text}");
             assert_eq!(usize::from(cores.count().get()), processors.len());
-            assert_eq!(cores.to_string(), printed);
+            assert_eq!(list(processors.iter().copied()), printed);
             assert_eq!(read(printed).unwrap(), cores);
         }
     }
