@@ -40,9 +40,19 @@ impl Serving {
     /// Starts `kvasir serve --json` with `arguments`.
     #[track_caller]
     pub(crate) fn start(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        Self::start_with(&[], arguments)
+    }
+
+    /// Starts it with `variables` added to its environment.
+    #[track_caller]
+    pub(crate) fn start_with(
+        variables: &[(&str, &str)],
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_kvasir"))
             .args(["serve", "--json"])
             .args(arguments)
+            .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -69,9 +79,19 @@ impl Serving {
     /// Starts it with a file of this content, which is in `folder` then.
     #[track_caller]
     pub(crate) fn with_file(folder: &std::path::Path, text: &str) -> Self {
+        Self::with_file_and(&[], folder, text)
+    }
+
+    /// Starts it with a file and with `variables` added to its environment.
+    #[track_caller]
+    pub(crate) fn with_file_and(
+        variables: &[(&str, &str)],
+        folder: &std::path::Path,
+        text: &str,
+    ) -> Self {
         let path = folder.join("server.toml");
         std::fs::write(&path, text).unwrap();
-        Self::start([OsStr::new("--config"), path.as_os_str()])
+        Self::start_with(variables, [OsStr::new("--config"), path.as_os_str()])
     }
 
     /// The first target of subsystem `place`.
