@@ -1,5 +1,5 @@
 use base::{Buf, Key};
-use engine::{Begun, HashedKey, KeySpaceId, Store, Write};
+use engine::{Begun, HashedKey, KeySpaceId, Landing, Store, Write};
 use std::sync::Arc;
 use workload::{Chooser, Distribution};
 
@@ -49,7 +49,7 @@ impl Load {
     pub(crate) async fn fill(&self, store: &Arc<Store>) {
         let value = self.value();
         for number in 0..self.keys {
-            put(store, &key(number), &value).await;
+            put_all(store, &[key(number)], &value).await;
             if number % TOGETHER == 0 {
                 clock::give_way().await;
             }
@@ -70,10 +70,12 @@ impl Load {
                     Kind::Get => store.expect(SPACE, HashedKey::new(key)),
                 }
             }
-            for key in &keys {
-                match self.kind {
-                    Kind::Store => put(store, key, &value).await,
-                    Kind::Get => get(store, key, self.value_bytes).await,
+            match self.kind {
+                Kind::Store => put_all(store, &keys, &value).await,
+                Kind::Get => {
+                    for key in &keys {
+                        get(store, key, self.value_bytes).await;
+                    }
                 }
             }
             clock::give_way().await;
@@ -81,16 +83,29 @@ impl Load {
     }
 }
 
-/// Stores a value, and waits only for what has to be waited for before it is in the log.
-pub(crate) async fn put(store: &Arc<Store>, key: &Key, value: &Buf) {
-    let hashed = HashedKey::new(key);
-    match store.begin_put(SPACE, hashed, value, Write::default(), store.announce()) {
-        Begun::Done(stored) => drop(stored.expect("there is room")),
-        Begun::Landing(landing) => drop(store.landed(landing).await.expect("no write fails")),
-        Begun::Wait(announced) => {
-            let stored = store.put(SPACE, key, value, Write::default(), announced).await;
-            stored.expect("there is room");
+/// Stores a value under each key. Waits for room where there is none, and for what has to land when
+/// all are begun, as a server does with the commands of one read.
+pub(crate) async fn put_all(store: &Arc<Store>, keys: &[Key], value: &Buf) {
+    let mut landings = Vec::new();
+    for key in keys {
+        let hashed = HashedKey::new(key);
+        match store.begin_put(SPACE, hashed, value, Write::default(), store.announce()) {
+            Begun::Done(stored) => drop(stored.expect("there is room")),
+            Begun::Landing(landing) => landings.push(landing),
+            Begun::Wait(announced) => {
+                // There is room when these have landed.
+                land(store, &mut landings).await;
+                let stored = store.put(SPACE, key, value, Write::default(), announced).await;
+                stored.expect("there is room");
+            }
         }
+    }
+    land(store, &mut landings).await;
+}
+
+async fn land(store: &Arc<Store>, landings: &mut Vec<Landing>) {
+    for landing in landings.drain(..) {
+        store.landed(landing).await.expect("no write fails");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Opening a drive on a file after a crash.
 
-use crate::load::{key, put};
+use crate::load::{key, put_all};
 use base::{Buf, Rng};
 use disk::{Access, File, create};
 use drive::{Durability, Format};
@@ -59,7 +59,7 @@ impl Crashed {
                 let stores = (0..TOGETHER).map(|_| {
                     let (store, value) = (drive.store().clone(), value.clone());
                     let key = key(rng.below(KEYS));
-                    async move { put(&store, &key, &value).await }
+                    async move { put_all(&store, &[key], &value).await }
                 });
                 clock::join_all(stores.collect()).await;
             }
